@@ -134,8 +134,8 @@ static void run_stream(struct script *script)
 	if (how & 3 && n > KEY)
 		memcpy(stream,
 		       how & 4 ? "MPA ID Rep Frame" : "MPA ID Req Frame", KEY);
-	/* a revision of at most 3, and private data of at most 255 bytes;
-	 * unless how & 16, the stream ends with the frame */
+	/* the frame gets a revision of at most 3, and at most 255 bytes of
+	 * private data; unless how & 16, the stream ends with the frame */
 	if (how & 8 && n > KEY + 3) {
 		stream[KEY + 1] &= 3;
 		stream[KEY + 2] = 0;

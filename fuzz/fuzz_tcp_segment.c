@@ -39,8 +39,9 @@ static void take_segment(void *arg, const struct tcp_segment *s)
 		s->count + ((s->flags & (TCP_SYN | TCP_FIN)) != 0);
 }
 
-/* Lets a side send 1 to 65536 bytes: the first bytes come from the input, and
- * the rest repeats them. */
+/* Lets a side send 1 to 65536 bytes, unless the side has ended or its bytes[]
+ * has no room: the first bytes come from the input, and the rest repeats
+ * them. */
 static void give_bytes(struct tcp_segments *t, enum tcp_segment_side side,
 		       struct input_bytes *in)
 {

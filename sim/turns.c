@@ -30,9 +30,9 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* For so many draws of a turn, a slow fiber is drawn only if no other fiber's
- * turn is left.  The number is so high that another fiber can give up its wait
- * for a lock that the slow fiber holds. */
+/* In the first SLOW_TURNS draws of a turn, a slow fiber is drawn only if the
+ * turns of all other fibers are over.  The number is so high that another fiber
+ * can give up its wait for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {

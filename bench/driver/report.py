@@ -74,8 +74,8 @@ def grid(figures, series, field):
 
 def others(figures):
     """Yields a head, and then a row for each figure that no other table shows:
-    its median, least and most.  The two curves of HOST_LAT that have one size
-    only get a row, too.  CPU times get none."""
+    its median, least and most.  Each of the two curves of HOST_LAT with a
+    single size gets a row, too.  CPU times get none."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}

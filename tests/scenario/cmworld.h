@@ -281,8 +281,7 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 }
 
 /* Tells the manager of a side of the deaths of which no manager has been told
- * (is_left).  If the side does not listen since such a death, it listens again.
- */
+ * (is_left).  A side that has not listened since such a death listens again. */
 static inline void report_deaths(struct world *w, int side)
 {
 	for (uint32_t i = 0; i < w->ends[side]; i++) {

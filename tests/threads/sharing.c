@@ -166,8 +166,8 @@ static void end_once(_Atomic uint8_t *ended, uint64_t i)
 }
 
 /* Posts request i: a SEND with the number as its immediate, or a WRITE to word
- * i modulo ENDPOINT_SIZE / WORD of the peer's region.  A WRITE's bytes do not
- * have the number, but its wr_id has. */
+ * i modulo ENDPOINT_SIZE / WORD of the peer's region.  The number is in the
+ * wr_id of each request, but not in the bytes of a WRITE. */
 static int post_number(struct endpoint *e, uint32_t i)
 {
 	uint32_t at = i % (ENDPOINT_SIZE / WORD) * WORD;

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* The n-th call from now on fails, of all calls of functions that fail.c wraps.
- * n begins with 1.  Calls of different functions and threads count together. */
+/* Lets the n-th call from now on fail.  The calls of all functions that fail.c
+ * wraps, by all threads, count together, from 1. */
 void fail_at(long n);
 /* From now on no call fails.  Returns the name of the function that failed, or
  * NULL if the n-th call was not reached. */

@@ -15,8 +15,8 @@
  * fails if the child process ends with another status than 0. */
 static inline void said_by(void (*calls)(void), char *text, size_t size)
 {
-	/* A file, since a write to a pipe that nobody reads waits after 64 KiB.
-	 */
+	/* The child writes to a file: a write to a pipe that nobody reads waits
+	 * after 64 KiB. */
 	int said = memfd_create("said", MFD_CLOEXEC), status;
 	ssize_t got;
 	pid_t child;

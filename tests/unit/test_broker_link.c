@@ -22,7 +22,8 @@ static void a_question_without_room_is_asked_later(void **state)
 	const struct device *device;
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* other: for broker_of */
+	/* other: for broker_of, and as an element of both[] */
+	struct client other, both[2] = {0};
 	pid_t broker;
 	uint32_t nobody;
 
@@ -150,8 +151,9 @@ static bool is_believed(struct engine *engine, const struct engine_dgram *d,
 	       SOURCE_IS_PEERS;
 }
 
-/* Passes the answer that a port is one of the peer's user.  The broker dies
- * later_ns after that answer.  Returns whether the answer still holds then. */
+/* Gives the engine the answer that a port is one of the peer's user.  The
+ * broker dies later_ns after that answer.  Returns whether the answer still
+ * holds then. */
 static bool outlasts_broker(uint64_t later_ns)
 {
 	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
@@ -205,7 +207,8 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	struct engine engine = {0};
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS), listener;
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* other: for broker_of */
+	/* other: for broker_of, and as an element of both[] */
+	struct client other, both[2] = {0};
 	uint32_t changes;
 	pid_t broker;
 

@@ -721,8 +721,8 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-/* Counts down the calls of fstat for a pipe: the call that makes this 0 also
- * replaces looked_at.  0: no call does. */
+/* If not 0: each call of fstat for a pipe subtracts 1, and the call that makes
+ * this 0 also replaces looked_at. */
 static int looks;
 static const char *looked_at; /* a pipe; a link to `stranger` replaces it */
 static const char *stranger;  /* a pipe that must get no frame */

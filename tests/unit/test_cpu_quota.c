@@ -92,8 +92,8 @@ static void the_lowest_quota_up_to_the_root_counts(void **state)
 	assert_int_equal(quota_of("0::/c\n"), 20);
 }
 
-/* A container may see its own group as the uppermost one, and its path on the
- * host in /proc. */
+/* In a container the uppermost group may be the container's own, while /proc
+ * still names the group by its path on the host. */
 static void a_path_outside_is_passed_over(void **state)
 {
 	write_text("cpu.max", "70000 100000\n");

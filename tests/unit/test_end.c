@@ -242,7 +242,7 @@ static void an_ack_comes_from_the_lid_of_the_segment(void **state)
 	mad[AT_RMPP + 2] = 1; /* active */
 	send_mad(&w, &w.a, (struct umad){.lid = LID_B + 1}, mad);
 	assert_true(take_message(&w.b, &header, mad));
-	/* A has ended the transfer by the ACK; now B forgets the transfer */
+	/* the ACK has ended the transfer at A; now B forgets the transfer */
 	fabric_turn(w.f, fabric_deadline(w.f));
 	assert_int_equal(fabric_deadline(w.f), FABRIC_NEVER);
 	fabric_free(w.f);

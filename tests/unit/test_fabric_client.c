@@ -357,8 +357,8 @@ static void signals_do_not_end_the_wait_for_a_fabric(void **state)
 	assert_int_equal(fabric_client_connect(at.sun_path, 100), -ETIMEDOUT);
 	assert_int_equal(fabric_client_ask(fd, &m, NULL), -ETIMEDOUT);
 	assert_int_equal(fabric_client_ask(silent, &m, NULL), -ETIMEDOUT);
-	/* each of the three calls has waited for its 100 ms, but for less than
-	 * a millisecond by which a deadline is rounded */
+	/* each of the three calls has waited for at least 99 of its 100 ms: a
+	 * deadline is rounded by less than a millisecond */
 	assert_true(monotonic_ns() - began_ns >= 3 * 99 * 1000000ull);
 	set_signals(0);
 	close(silent);

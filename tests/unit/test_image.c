@@ -107,7 +107,8 @@ static void a_file_is_put_and_listed(void **state)
 	remove_root();
 }
 
-/* Neither is a long comment searched, nor is a word missed far in a line. */
+/* image_contains searches no comment, however long, and finds a word far in a
+ * long line, too. */
 static void a_long_line_is_searched_as_one_line(void **state)
 {
 	char line[1200];

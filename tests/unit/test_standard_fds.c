@@ -20,9 +20,10 @@ static bool is_null(int fd)
 }
 
 /* Closes the standard descriptors in `closed`, a set of bits, and calls
- * standard_fds_fill.  Returns true if each of them is then /dev/null, reading
- * it (0) or writing to it (1, 2) fails with EBADF, and the next file gets a
- * number above 2.  Prints nothing meanwhile, and restores the descriptors. */
+ * standard_fds_fill.  Returns true if each of them is then /dev/null and
+ * close-on-exec, reading it (0) or writing to it (1, 2) fails with EBADF, and
+ * the next file gets a number above 2.  Prints nothing meanwhile, and restores
+ * the descriptors. */
 static bool is_filled(unsigned closed)
 {
 	bool is_good = true;

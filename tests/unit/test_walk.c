@@ -97,9 +97,9 @@ static void expect_error(const char *path, int err)
 	walk_end(&w);
 }
 
-/* Fails unless the walk ends with -ENOENT, and has the name of the missing file
- * and, unless folder is "", that folder.  name "": the walk has no name,
- * because a folder is missing. */
+/* Fails unless the walk ends with -ENOENT, has `name` as the name of the
+ * missing file, and has reached `folder`.  name "": the walk has no name,
+ * because a folder is missing.  folder "": any folder will do. */
 static void expect_missing(const char *path, const char *name,
 			   const char *folder)
 {

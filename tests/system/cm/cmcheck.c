@@ -477,8 +477,9 @@ static void both_ends_may_disconnect_at_once(void)
 	end_sides();
 }
 
-/* As in the kernel, rdma_disconnect without a connection is no error, and has
- * no effect on an id without a queue pair. */
+/* As in the kernel, rdma_disconnect after a connection request is no error even
+ * if there is no connection, and has no effect on an id without a queue pair.
+ */
 static void a_disconnect_without_a_connection_has_no_effect(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");

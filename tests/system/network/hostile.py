@@ -74,8 +74,9 @@ def broken_headers(a, rng, ends):
 
 def spoofed(a, rng, ends):
     """Sends a well-formed frame with a right ICRC to a real queue pair, with a
-    PSN near the first PSN that the queue pair expects: in an acknowledgement
-    or a response its own, in a request the other end's."""
+    PSN near the first one that this queue pair expects.  That is its own first
+    PSN in an acknowledgement or a response, and the other end's in a request.
+    """
     (qpn, own), (_, others) = rng.sample(ends, 2)
     answers = ((ACKNOWLEDGE, aeth(ACK)),
                (ACKNOWLEDGE, aeth(NAK_SEQUENCE)),
