@@ -5,6 +5,7 @@ has its own pair of programs and its own broker.  After the programs have ended,
 the brokers end, and no sysfs tree of a namespace is left."""
 
 import contextlib
+import fcntl
 import os
 import signal
 import sys
@@ -66,6 +67,19 @@ def trees():
             name.startswith(".")} if os.path.isdir(folder()) else set()
 
 
+def is_unused(tree):
+    """Returns whether no process has locked a tree, and a broker may remove it.
+    A killed process keeps its lock until the kernel has closed its files."""
+    fd = os.open(os.path.join(folder(), tree), os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+
+
 def trees_end():
     """A broker that ends removes the tree of its namespace.  A broker that is
     killed leaves the tree, and the next broker removes it."""
@@ -84,14 +98,16 @@ def trees_end():
             kill(pid)
     left = trees()
     expect(len(left) == 1, "not one tree: %s" % left)
+    wait_until(lambda: is_unused(*left), "a killed process uses the tree")
     # The kernel reuses inode numbers of namespaces, so a tree that is left may
     # have the number of a new namespace.  No namespace has the number 1.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
                                env=t.environment(), into=system.in_namespace),
                        system.HANG + 10))
-    expect("sysfs-1" not in trees(),
-           "the next broker has not removed the tree: %s" % trees())
+    # the programs do not wait for the broker to remove trees
+    wait_until(lambda: "sysfs-1" not in trees(),
+               "the next broker has not removed the tree")
 
 
 def brokers_end():
