@@ -96,10 +96,8 @@ bool fd_identity_holds(int fd)
 	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
 }
 
-static bool has_mark(int fd)
+static bool is_marked(const struct mark *m)
 {
-	const struct mark *m = mark_of(fd, false);
-
 	return m && load(&m->is_known);
 }
 
@@ -113,9 +111,17 @@ static bool has_mark(int fd)
  */
 static bool must_move(int fd)
 {
-	return fd <= STDERR_FILENO ||
-	       (has_mark(fd) && (load(&mark_of(fd, false)->is_shown) ||
-				 !fd_identity_holds(fd)));
+	const struct mark *m = mark_of(fd, false);
+
+	if (fd <= STDERR_FILENO)
+		return true;
+	return is_marked(m) && (load(&m->is_shown) || !fd_identity_holds(fd));
+}
+
+/* May a file be moved to this number?  Then it has no owner. */
+static bool is_fit(int fd)
+{
+	return fd > STDERR_FILENO && !is_marked(mark_of(fd, false));
 }
 
 /* Moves the file to a number that has no owner, if it must leave its own.
@@ -127,9 +133,8 @@ static int leave_number(int fd)
 	if (fd < 0 || is_apart)
 		return fd;
 	while (must_move(moved)) {
-		from = moved < STDERR_FILENO ? STDERR_FILENO + 1 : moved + 1;
-		while (has_mark(from))
-			from++;
+		for (from = moved + 1; !is_fit(from); from++)
+			;
 		next = fcntl(fd, F_DUPFD_CLOEXEC, from);
 		if (moved != fd)
 			close(moved);
