@@ -32,22 +32,7 @@ _Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX,
  * message k is at offset k of SO_PEEK_OFF.  Returns 0 or -errno. */
 static int send_fds(int socket, const int *fds, size_t n)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(FD_STORE_FDS * sizeof(int))];
-	} control = {0};
-	char byte = 0;
-	struct iovec iov = {&byte, 1};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
-
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-	return proto_send_rights(socket, &msg);
+	return proto_send_fds(socket, "", 1, fds, n);
 }
 
 /* Copies the descriptors of message k to fds, and leaves the message in the

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "util/check.h"
 #include "util/scm_rights.h"
 
 /* How many descriptors fit in a union control: CMSG_SPACE aligns the room up,
@@ -70,12 +71,29 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 	return n;
 }
 
-int proto_send_rights(int socket, const struct msghdr *msg)
+int proto_send_fds(int socket, const void *bytes, size_t size, const int *fds,
+		   size_t n)
 {
-	ssize_t sent = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(PROTO_SEND_MOST * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)bytes, size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t sent;
 
+	CHECK(n <= PROTO_SEND_MOST);
+	if (n) {
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	sent = sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent < 0 && errno == ETOOMANYREFS)
-		sent = send_raised(socket, msg);
+		sent = send_raised(socket, &msg);
 	return sent < 0 ? -errno : 0;
 }
 
@@ -127,20 +145,8 @@ int proto_look(unsigned version, struct ucred *who)
 
 int proto_send(int socket, const struct proto *m, const int *fds)
 {
-	size_t n = (size_t)__builtin_popcount(m->brings);
-	union control control = {0};
-	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (n) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	}
-	return proto_send_rights(socket, &msg);
+	return proto_send_fds(socket, m, sizeof(*m), fds,
+			      (size_t)__builtin_popcount(m->brings));
 }
 
 /* Checks magic, version and length.  Returns 0, -EPIPE, -EPROTO or
