@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cpu_quota.h"
 
+#include "doctor.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,15 +13,11 @@
 static void read_numbers(const char *group, const char *name, long *first,
 			 long *second)
 {
-	char path[PATH_MAX], line[128];
-	FILE *f;
+	char path[PATH_MAX + 32], line[128];
 
 	snprintf(path, sizeof(path), "%s/%s", group, name);
-	f = fopen(path, "re");
-	if (f && fgets(line, sizeof(line), f))
+	if (doctor_read_line(path, line, sizeof(line)))
 		sscanf(line, "%ld %ld", first, second);
-	if (f)
-		fclose(f);
 }
 
 /* Returns the group's quota in percent of one processor; 0: it has none. */
