@@ -14,6 +14,7 @@
  * datagram for its own, and the callee would destroy the queue pair before the
  * packet comes.
  */
+#include "check.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -63,14 +64,6 @@ static void connect_by(struct endpoint *e, int fd,
 	await_byte(fd);
 }
 
-static void end_unless(bool good, const char *call)
-{
-	if (good)
-		return;
-	fprintf(stderr, "the callee: %s fails\n", call);
-	_exit(1);
-}
-
 static void be_callee(int fd, int round)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -82,13 +75,13 @@ static void be_callee(int fd, int round)
 	connect_by(&e, fd, &peer);
 	await_byte(fd);
 	if (round % 2)
-		end_unless(!ibv_modify_qp(e.qp, &error, IBV_QP_STATE),
+		check_need(!ibv_modify_qp(e.qp, &error, IBV_QP_STATE),
 			   "ibv_modify_qp");
 	else
-		end_unless(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
+		check_need(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
 	await_byte(fd);
 	if (round % 2)
-		end_unless(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
+		check_need(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
 	_exit(0);
 }
 
