@@ -2,9 +2,9 @@
 /* tools/cpu_quota: the lowest quota of the process's control groups. */
 #include "test.h"
 
+#include "remove_tree.h"
 #include "tools/cpu_quota.h"
 
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -53,15 +53,9 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind,
-		      struct FTW *at)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
-	int err = nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	int err = remove_tree(root);
 
 	snprintf(root, sizeof(root), "/tmp/adverb-quota-XXXXXX");
 	return err;

@@ -2,11 +2,12 @@
 /* util/runtime_tree: the synthesized tree is made in a folder that no other
  * user can change, and no folder or link of another user leads there. */
 #include "test.h"
+
+#include "remove_tree.h"
 #include "util/runtime_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,15 +31,9 @@ static int set_up(void **state)
 	return setenv("XDG_RUNTIME_DIR", base, 1);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
-	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(base);
 }
 
 /* Returns the path of `name` below base.  The next call but one overwrites the

@@ -3,9 +3,10 @@
  * devices of the test. */
 #include "test.h"
 
+#include "remove_tree.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,12 +16,6 @@
 
 static char root[64];
 static struct device devices[2];
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
-}
 
 static int set_up(void **state)
 {
@@ -48,7 +43,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(root);
 }
 
 static int write_tree(uint32_t count)

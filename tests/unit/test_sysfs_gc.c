@@ -4,9 +4,10 @@
  * starts during a removal has a whole tree. */
 #include "test.h"
 
+#include "remove_tree.h"
+
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -27,12 +28,6 @@
 
 static char runtime[64];
 static struct device device;
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
-}
 
 static const char *path_of(const char *name)
 {
@@ -74,7 +69,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	return nftw(runtime, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(runtime);
 }
 
 static int open_tree(const char *name)

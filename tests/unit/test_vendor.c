@@ -2,10 +2,11 @@
 /* tools/vendor: the vendors' libraries that adverb has, and whether a program
  * finds a vendor's own library. */
 #include "test.h"
+
+#include "remove_tree.h"
 #include "tools/vendor.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,15 +35,9 @@ static int set_up(void **state)
 	return mkdtemp(top) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
-	return nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(top);
 }
 
 static void each_folder_has_one_library(void **state)

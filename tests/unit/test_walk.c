@@ -3,11 +3,12 @@
  * that another user can change is refused.  test_runtime_tree.c tests paths to
  * folders. */
 #include "test.h"
+
+#include "remove_tree.h"
 #include "util/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
@@ -27,15 +28,9 @@ static int set_up(void **state)
 	return mkdtemp(base) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
-	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(base);
 }
 
 /* Returns the path of `name` below base.  The next call but one overwrites the
