@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Low limits on open files, for tests of a broker or a client that may have no
+ * more descriptors. */
+#ifndef TESTS_UNIT_LOW_LIMITS_H
+#define TESTS_UNIT_LOW_LIMITS_H
+
+#include "brokers.h"
+
+#define FEW	  32   /* a low limit on open files */
+#define UNDER_WAY 1000 /* descriptors that a test leaves in flight */
+/* A limit on open files that is a little less than UNDER_WAY.  With a much
+ * lower limit, descriptors that other programs of the user have in flight could
+ * reach the limit alone: the fd store of each broker has 17 in flight, and more
+ * for each class. */
+#define HARD 990
+
+static const struct client_want silent = {
+	.arena_fd = -1, .peer_wake_fd = -1, .patience_ms = 60000};
+
+static inline void limit_files(rlim_t soft, rlim_t hard)
+{
+	struct rlimit files = {soft, hard};
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/* Drops the capabilities that lift the limit on descriptors in flight, if this
+ * process has them. */
+static inline void drop_capabilities(void)
+{
+	if (!geteuid() && setresuid(65534, 65534, 65534))
+		print_message("no user 65534: capabilities stay\n");
+}
+
+/* Runs @body in a child process, which must end with status 0. */
+static inline void run_in_child(void (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		drop_capabilities();
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void (*beside)(void); /* the body of run_beside_broker */
+
+static inline void start_broker_and_run(void)
+{
+	struct client first;
+	pid_t pid;
+
+	open_or_fail(&first);
+	pid = broker_of(&first);
+	run_in_child(beside);
+	client_close(&first);
+	end_broker(pid);
+}
+
+/* Starts a broker from a client without a low limit, and then runs @body in a
+ * child.  The broker and both clients are of one user without capabilities. */
+static inline void run_beside_broker(void (*body)(void))
+{
+	beside = body;
+	run_in_child(start_broker_and_run);
+}
+
+#endif
