@@ -16,7 +16,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, dissect, fabric, fabric_argv,
-                    managed, managed_on, port_lid)
+                    managed, managed_on, port_lid, switch_lid)
 from system import HANG, Fail, expect, expect_failed, expect_ok
 
 AREA = "InfiniBand"
@@ -313,9 +313,7 @@ def memberships():
                 m.loses()
             for m in members:
                 m.wait_for("hears")
-            lid = re.search(r"lid (\d+)", re.search(
-                r".*\"Switch2\".*",
-                f.out("Hca1", "ibswitches")).group()).group(1)
+            lid = switch_lid(f, "Switch2")
             f.out("Hca1", "ibportstate", lid, "1", "disable")
             f.out("Hca1", "ibportstate", lid, "1", "enable")
             members[1].loses()

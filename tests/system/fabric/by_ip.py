@@ -15,7 +15,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import iphosts
 import subnet
 from iphosts import hosts, interfaces, start_interfaces
-from subnet import (NET, PATIENCE_S, dissect, fabric, managed, managed_on)
+from subnet import (NET, PATIENCE_S, dissect, fabric, group_ports, managed,
+                    managed_on)
 from system import Fail, expect, expect_ok, wait_until
 
 AREA = "IP over InfiniBand"
@@ -143,15 +144,17 @@ def gateway():
                          ["ucmatose", "-s", "10.10.0.1"]), "return status 0")
 
 
-def begin_member(host, name, words):
-    """Begins a member of a group, and waits until it has joined.  Returns the path
-    of the file with its output."""
+def begin_member(host, name, words, gate=""):
+    """Begins a member of a group, and waits until it has joined.  The member then
+    waits until the file @gate exists, if @gate is not empty.  Returns the path of the
+    file with the member's output."""
     t.need("mckey")
     path = t.path(name)
     with open(path, "w"):
         os.chmod(path, 0o666)
-    host.begin("sh", "-c", "exec stdbuf -oL mckey \"$@\" >" + path + " 2>&1",
-               "sh", *words)
+    host.begin("env", "LD_PRELOAD=" + t.program("joined_gate.so"),
+               "JOINED_GATE=" + gate, "sh", "-c",
+               "exec stdbuf -oL mckey \"$@\" >" + path + " 2>&1", "sh", *words)
 
     def has_joined():
         with open(path) as f:
@@ -177,6 +180,29 @@ def gid_of(text):
     return found.groups()
 
 
+def is_routed(f, mlid):
+    """Returns whether the packets of a group go from Hca2 to Hca3."""
+    first, second = (group_ports(f, name).get(mlid, set())
+                     for name in ("Switch1", "Switch2"))
+    return bool({"3", "4"} & first) and "1" in second
+
+
+def send_to_member(f, host, words):
+    """Runs a sender on Hca2, which sends when the switches have the routes to the
+    member on Hca3.  Returns the sender's output."""
+    gate = t.path("gate")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(gate)
+    path = begin_member(host, "sender", [*words, "-s"], gate)
+    with open(path) as said:
+        mlid = gid_of(said.read())[1]
+    wait_until(lambda: is_routed(f, mlid), "OpenSM makes no route for the group",
+               PATIENCE_S)
+    with open(gate, "w"):
+        pass
+    return end_member(host, path)
+
+
 # Each row has a group, the addresses of the two hosts, options of mckey, and the GID
 # of the group.  Without options mckey uses RDMA_PS_UDP; 0x0002 is RDMA_PS_IPOIB.
 GROUPS = [
@@ -198,10 +224,9 @@ def groups():
         for group, own, options, gid in GROUPS:
             words = ["-m", group, *options, "-b"]
             member = begin_member(two, "member", [*words, own[1]])
-            r = one.run("mckey", *words, own[0], "-s")
-            expect_ok(r)
+            sent = send_to_member(f, one, [*words, own[0]])
             want = ipaddress.ip_address(gid)
-            for text in r.output, end_member(two, member):
+            for text in sent, end_member(two, member):
                 expect(ipaddress.ip_address(gid_of(text)[0]) == want, text)
             wait_until(lambda: not has_group(one, gid), "the group stays",
                        PATIENCE_S)
@@ -216,22 +241,23 @@ def group_refusals():
     with fabric(NET) as f, managed_on(f, "Hca1", "-P", file) as f, \
             hosts(f, "Hca2", "Hca3") as (one, two):
         start_interfaces([one, two])
-        words = ["mckey", "-m", "239.1.2.3", "-b"]
+        words = ["-m", "239.1.2.3", "-b"]
         for address, want in (
                 ("127.0.0.1", "is not the address of an IPoIB interface"),
                 ("10.9.0.9", "is no address of an interface of this")):
-            r = one.run(*words, address)
+            r = one.run("mckey", *words, address)
             expect(want in r.output, r.output)
         # the send-only member sends, and the group has no other member
-        expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
-        member = begin_member(two, "member", [*words[1:], "10.9.0.2"])
-        expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
+        alone = begin_member(one, "alone", [*words, "10.9.0.1", "-s", "-o"])
+        end_member(one, alone)
+        member = begin_member(two, "member", [*words, "10.9.0.2"])
+        send_to_member(f, one, [*words, "10.9.0.1", "-o"])
         end_member(two, member)
         # From now on no subnet manager runs at the LID to which the port sends
         # its queries.
         f.manager.terminate()
         f.manager.wait()
-        r = one.run(*words, "10.9.0.1")
+        r = one.run("mckey", *words, "10.9.0.1")
         expect("answers that no subnet manager runs there, or that it is "
                "busy, so the port did not join 239.1.2.3" in r.output,
                r.output)

@@ -17,8 +17,8 @@ import perftest_check
 import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
-                    fabric_argv, managed, managed_on, port_lid)
-from system import Fail, expect, expect_ok, listens
+                    fabric_argv, group_ports, managed, managed_on, port_lid)
+from system import Fail, expect, expect_ok, listens, wait_until
 
 AREA = "InfiniBand"
 PORT = 18515  # of perftest and the pingpongs
@@ -345,11 +345,21 @@ def captures_of_programs():
 
 
 def multicast():
-    """ib_send_bw joins the group of its server through OpenSM."""
+    """The server and the client of ib_send_bw join a group through OpenSM.  The
+    client sends when the switch of both hosts has the route."""
     with managed() as f:
         argv = ["ib_send_bw", "-c", "UD", "-g", "-s", "1024", "-n", "100"]
-        for r in both(f, argv, NEAR):
-            expect_ok(r)
+        gate = t.path("gate")
+        (one, at_one), (two, at_two) = NEAR
+        server = start_server(f, one, [*argv, *at_one])
+        client = start(f, two, [*argv, *at_two, "127.0.0.1"], JOINED_GATE=gate,
+                       LD_PRELOAD=t.program("joined_gate.so"))
+        wait_until(lambda: {"1", "2"} in group_ports(f, "Switch1").values(),
+                   "OpenSM makes no route for the group", PATIENCE_S)
+        with open(gate, "w"):
+            pass
+        for p in server, client:
+            expect_ok(t.finish(p, PATIENCE_S))
 
 
 def port_without_manager():

@@ -17,7 +17,7 @@ import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
                     fabric_argv, managed, managed_on, manager_argv, manager_env,
-                    packets_argv, port_lid, receiver, said_by)
+                    packets_argv, port_lid, receiver, said_by, switch_lid)
 from system import Fail, Skip, expect, expect_failed, expect_ok
 
 AREA = "InfiniBand"
@@ -240,8 +240,7 @@ def links_go_down_and_up():
     """A trap tells the subnet manager that a link is down; later the link comes
     up again."""
     with managed() as f:
-        lid = re.search(r"lid (\d+)", re.search(
-            r".*\"Switch2\".*", f.out("Hca1", "ibswitches")).group()).group(1)
+        lid = switch_lid(f, "Switch2")
         f.out("Hca1", "ibportstate", lid, "1", "disable")
         said = f.out("Hca3", "ibstat", "advib0", "1")
         expect("State: Down" in said, said)
@@ -258,11 +257,9 @@ def links_go_down_and_up():
 def traps_are_told():
     """A second manager, a request without the M_Key and one with a wrong Q_Key
     make ports send traps 144, 256 and 258 to OpenSM."""
-    config = t.path("mkey.conf")
-    with open(config, "w") as file:
-        file.write("m_key 0x77\nm_key_lease_period 0\n"
-                   "m_key_protection_level 2\n")
-    with managed(NET, "Hca1", "-F", config) as f:
+    options = ("m_key 0x77\nm_key_lease_period 0\n"
+               "m_key_protection_level 2\n")
+    with managed(options=options) as f:
         lid = port_lid(f, "Hca3", "1")
         r = f.host("Hca1", "smpquery", "-t", "100", "nodedesc", lid)
         expect_failed(r, "a port answers without its M_Key")
@@ -341,9 +338,7 @@ def partitions_are_enforced():
                 said = said_by(p)
                 # Only the five packets with the other key come to Hca2.
                 expect("5 packets in order" in said, said)
-        switch = re.search(r"lid (\d+)", re.search(
-            r".*\"Switch1\".*", f.out("Hca1", "ibswitches")).group()).group(1)
-        said = f.out("Hca1", "perfquery", switch, "2")
+        said = f.out("Hca1", "perfquery", switch_lid(f, "Switch1"), "2")
         expect(re.search(r"PortXmitConstraintErrors:\.*5$", said, re.M), said)
 
 

@@ -54,7 +54,7 @@ def vl_counts(f, host, lid, port):
 def sls_have_their_vls():
     """The ingress ports of the switches, and the receiver, count the packets by VL.
     """
-    with managed(subnet.NET, "Hca1", "-F", write_file("qos.conf", QOS)) as f:
+    with managed(options=QOS) as f:
         sent = [0] * 8
         for sl, count in ((2, 40), (5, 30), (0, 20), (15, 10)):
             with receiver(f, "Hca3", 1, count) as (p, lid, qpn):
@@ -104,8 +104,7 @@ def show(f):
 def a_ring_deadlocks():
     """minhop uses all links of the ring in the same direction."""
     with fabric(RING) as f:
-        with managed_on(f, "H0", "-R", "minhop", "-F",
-                        write_file("patient.conf", PATIENT)):
+        with managed_on(f, "H0", "-R", "minhop", options=PATIENT):
             expect("deadlock" not in show(f), show(f))
             with ring_traffic(f, ENDLESS):
                 end = time.monotonic() + PATIENCE_S
@@ -126,8 +125,7 @@ def a_ring_without_a_cycle_works():
     with fabric(RING) as f:
         root = re.search(r"(0x\w+) \"S0\"", show(f)).group(1)
         with managed_on(f, "H0", "-R", "updn", "-a",
-                        write_file("roots", root + "\n"), "-F",
-                        write_file("patient.conf", PATIENT)):
+                        write_file("roots", root + "\n"), options=PATIENT):
             await_line(f.log, "updn tables configured on all switches")
             with ring_traffic(f, COUNT) as receivers:
                 for p in receivers:

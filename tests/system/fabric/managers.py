@@ -72,14 +72,15 @@ TORUS = net_of(
 
 
 @contextlib.contextmanager
-def manager(f, host, *more):
-    """Runs an OpenSM on a host.  Yields its process and the log's path."""
+def manager(f, host, *more, options=""):
+    """Runs an OpenSM on a host.  Yields its process and the log's path.  @more,
+    @options: as for manager_argv."""
     t.need("opensm")
     log = t.path("opensm-%s.log" % host)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(log)
     p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                 "--", *manager_argv(log, *more)],
+                 "--", *manager_argv(log, *more, options=options)],
                 env=t.environment(**manager_env()))
     try:
         yield p, log
@@ -101,10 +102,9 @@ def await_master(f, host, by):
 
 
 def a_killed_master_is_replaced():
-    conf = write_file("standby.conf", STANDBY)
     with fabric(NET) as f, manager(f, "Hca1", "-p", "9") as (master, log):
         await_line(log, "SUBNET UP")
-        with manager(f, "Hca3", "-F", conf, "-p", "3") as (_, second):
+        with manager(f, "Hca3", "-p", "3", options=STANDBY) as (_, second):
             await_line(second, "Entering STANDBY state")
             await_master(f, "Hca3", "Hca1")
             master.send_signal(signal.SIGKILL)
@@ -158,8 +158,7 @@ def torus_is_routed():
 
 
 def qos_tables_are_set():
-    conf = write_file("qos.conf", QOS)
-    with fabric(NET) as f, manager(f, "Hca1", "-F", conf) as (_, log):
+    with fabric(NET) as f, manager(f, "Hca1", options=QOS) as (_, log):
         await_line(log, "SUBNET UP")
         said = f.out("Hca3", "smpquery", "sl2vl", port_lid(f, "Hca3", "1"))
         expect(re.search(r"(\| *0\| *1\| *2\| *3){4}\|", said), said)

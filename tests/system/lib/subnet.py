@@ -106,11 +106,19 @@ def fabric(text=NET, *options):
         f.stop()
 
 
-def manager_argv(log, *more):
+def manager_argv(log, *more, options=""):
     """Returns the command of an OpenSM that sweeps the subnet once, and then only
     after events.  The log has at most 32 MB, so that an error that OpenSM logs again
-    and again does not fill the disk."""
-    return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", *more]
+    and again does not fill the disk.  @more: further arguments.  @options: lines of
+    OpenSM's file of options."""
+    # Without this option OpenSM calls fsync after "SUBNET UP".  On a busy disk the
+    # call takes seconds, and meanwhile OpenSM answers joins of multicast groups but
+    # writes no tables of the switches.
+    options += "fsync_high_avail_files FALSE\n"
+    with open(log + ".options", "w") as out:
+        out.write(options)
+    return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", "-F",
+            log + ".options", *more]
 
 
 def manager_env():
@@ -121,15 +129,15 @@ def manager_env():
 
 
 @contextlib.contextmanager
-def managed_on(f, host="Hca1", *more):
+def managed_on(f, host="Hca1", *more, options=""):
     """Runs an OpenSM on a fabric, and yields the fabric when OpenSM has
-    configured it."""
+    configured it.  @more, @options: as for manager_argv."""
     t.need("opensm")
     log = t.path("opensm.log")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(log)
     p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                 "--", *manager_argv(log, *more)],
+                 "--", *manager_argv(log, *more, options=options)],
                 env=t.environment(**manager_env()))
     try:
         await_line(log, "SUBNET UP")
@@ -163,13 +171,28 @@ def other_lids(f):
 
 
 @contextlib.contextmanager
-def managed(text=NET, host="Hca1", *more):
+def managed(text=NET, host="Hca1", *more, options=""):
     """Runs a fabric and an OpenSM.  Yields the fabric after OpenSM has configured
     it."""
     t.need("opensm")
     with fabric(text) as f:
-        with managed_on(f, host, *more):
+        with managed_on(f, host, *more, options=options):
             yield f
+
+
+def switch_lid(f, name):
+    """Returns the LID of a switch of NET, as a text."""
+    return re.search(r'"%s".* lid (\d+)' % name, f.out("Hca1", "ibswitches"))[1]
+
+
+def group_ports(f, switch):
+    """Returns the multicast table of a switch of NET: the ports of each MLID, both
+    as texts."""
+    said = f.out("Hca1", "ibroute", "-M", switch_lid(f, switch))
+    names = re.search(r"^ +Ports:.*", said, re.M)[0]
+    return {row[:6]: {names[i] for i, c in enumerate(row)
+                      if c == "x" and names[i].isdigit()}
+            for row in re.findall(r"^0x[0-9a-f]{4} .*", said, re.M)}
 
 
 def packets_argv(f, host, *words):

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * joined_gate: a library to preload into a program that has joined a multicast
+ * group of an emulated subnet.  The subnet manager answers a join before it has
+ * written the tables of the switches, and the program sends a datagram only
+ * once.  So the library holds the program after the join until the test has
+ * made the file $JOINED_GATE, for 300 s at most:
+ * - mckey calls sleep() to give the subnet manager time;
+ * - perftest closes its umad port when it has the answer.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int umad_close_port(int portid);
+
+static void wait_at_gate(void)
+{
+	const char *path = getenv("JOINED_GATE");
+
+	for (int turns = 30000; path && *path && turns && access(path, F_OK);
+	     turns--)
+		usleep(10000);
+}
+
+unsigned sleep(unsigned seconds)
+{
+	(void)seconds;
+	wait_at_gate();
+	return 0;
+}
+
+int umad_close_port(int portid)
+{
+	int (*next)(int) = dlsym(RTLD_NEXT, "umad_close_port");
+
+	wait_at_gate();
+	return next(portid);
+}
