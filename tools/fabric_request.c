@@ -6,6 +6,7 @@
 #include "fabric/fabric.h"
 #include "fabric/fabric_client.h"
 #include "util/bits.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -385,24 +386,8 @@ static int run_request(struct fabric_server *s, struct connection *c,
 static bool send_answer(const struct connection *c, struct fabric_proto *m,
 			int given)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {.iov_base = m, .iov_len = sizeof(*m)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (given >= 0) {
-		struct cmsghdr *h = &control.align;
-
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		h->cmsg_level = SOL_SOCKET;
-		h->cmsg_type = SCM_RIGHTS;
-		h->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(h), &given, sizeof(given));
-	}
-	return sendmsg(c->control.fd, &message, MSG_NOSIGNAL) == sizeof(*m);
+	return scm_rights_send(c->control.fd, m, sizeof(*m), &given, given >= 0,
+			       0) == sizeof(*m);
 }
 
 static void answer_request(struct fabric_server *s, struct connection *c,

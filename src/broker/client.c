@@ -111,7 +111,7 @@ static bool look_at_broker(struct client *c)
 }
 
 /* Writes the limit that was reached to c->why.  For descriptors in flight, that
- * is the hard limit, to which proto_send_fds raises the soft limit. */
+ * is the hard limit, to which proto_send raises the soft limit. */
 static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};

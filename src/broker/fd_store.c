@@ -32,7 +32,8 @@ _Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX,
  * message k is at offset k of SO_PEEK_OFF.  Returns 0 or -errno. */
 static int send_fds(int socket, const int *fds, size_t n)
 {
-	return proto_send_fds(socket, "", 1, fds, n);
+	return scm_rights_send(socket, "", 1, fds, n, MSG_DONTWAIT) < 0 ? -errno
+									: 0;
 }
 
 /* Copies the descriptors of message k to fds, and leaves the message in the

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "util/check.h"
@@ -19,83 +18,6 @@ union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
 };
-
-static bool is_same_limit(const struct rlimit *a, const struct rlimit *b)
-{
-	return a->rlim_cur == b->rlim_cur && a->rlim_max == b->rlim_max;
-}
-
-/*
- * Sets the limit on open files, which this thread has set to `raised`, back to
- * `before`.  If another thread of the program has set a limit meanwhile, that
- * limit stays.  Each prlimit returns the limit that it replaces.  If the
- * returned limit is not the one that this thread has set last, the returned
- * limit is the program's, and is put back.  If the program has lowered the hard
- * limit, the kernel may refuse to set `before`; then, too, the program's limit
- * stays.
- */
-static void restore_limit(const struct rlimit *before,
-			  const struct rlimit *raised)
-{
-	struct rlimit last = *raised, next = *before, was;
-
-	while (!prlimit(0, RLIMIT_NOFILE, &next, &was) &&
-	       !is_same_limit(&was, &last)) {
-		last = next;
-		next = was;
-	}
-}
-
-/*
- * Sends while the soft limit on open files is raised to the hard limit.  The
- * kernel compares the sender's soft limit with the number of descriptors in
- * flight that all processes of the user have sent.  But the program chose its
- * soft limit for its own descriptors, and not for those of the whole user.
- */
-static ssize_t send_raised(int socket, const struct msghdr *msg)
-{
-	struct rlimit is, most;
-	ssize_t n;
-	int err;
-
-	errno = ETOOMANYREFS;
-	if (getrlimit(RLIMIT_NOFILE, &is) || is.rlim_cur >= is.rlim_max)
-		return -1;
-	most = (struct rlimit){is.rlim_max, is.rlim_max};
-	if (setrlimit(RLIMIT_NOFILE, &most))
-		return -1;
-	n = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	err = errno;
-	restore_limit(&is, &most);
-	errno = err;
-	return n;
-}
-
-int proto_send_fds(int socket, const void *bytes, size_t size, const int *fds,
-		   size_t n)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(PROTO_SEND_MOST * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)(uintptr_t)bytes, size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	ssize_t sent;
-
-	CHECK(n <= PROTO_SEND_MOST);
-	if (n) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	}
-	sent = sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0 && errno == ETOOMANYREFS)
-		sent = send_raised(socket, &msg);
-	return sent < 0 ? -errno : 0;
-}
 
 void proto_introduce(struct proto *m, uint32_t idle_s)
 {
@@ -145,8 +67,11 @@ int proto_look(unsigned version, struct ucred *who)
 
 int proto_send(int socket, const struct proto *m, const int *fds)
 {
-	return proto_send_fds(socket, m, sizeof(*m), fds,
-			      (size_t)__builtin_popcount(m->brings));
+	size_t n = (size_t)__builtin_popcount(m->brings);
+	ssize_t sent =
+		scm_rights_send(socket, m, sizeof(*m), fds, n, MSG_DONTWAIT);
+
+	return sent < 0 ? -errno : 0;
 }
 
 /* Checks magic, version and length.  Returns 0, -EPIPE, -EPROTO or

@@ -248,14 +248,6 @@ int proto_look(unsigned version, struct ucred *who);
  * allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
-/* How many descriptors a message of proto_send_fds brings, at most. */
-#define PROTO_SEND_MOST 32
-/* Sends a message of `size` bytes with n descriptors, which stay the caller's,
- * without waiting.  If more descriptors of this user are in flight than the
- * soft limit on open files allows (unix(7)), the soft limit of the process is
- * the hard limit during the call.  Returns 0 or -errno, as proto_send does. */
-int proto_send_fds(int socket, const void *bytes, size_t size, const int *fds,
-		   size_t n);
 /*
  * Receives one message into *m, which the caller has zeroed; never waits.
  * fds[k] becomes the descriptor of bit k of m->brings, or -1.  The caller owns

@@ -98,7 +98,7 @@ void refuse_full_why(int err, char *why, size_t size)
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	/* The kernel compares the descriptors in flight with the soft limit,
-	 * which proto_send_fds has raised to the hard limit. */
+	 * which proto_send has raised to the hard limit. */
 	if (err == ETOOMANYREFS)
 		snprintf(why, size,
 			 "the broker's user has over %llu descriptors in "

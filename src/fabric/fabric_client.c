@@ -271,27 +271,12 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 static int send_request(int connection, const struct fabric_proto *m,
 			int brings)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {.iov_base = (void *)(uintptr_t)m,
-			     .iov_len = sizeof(*m)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	struct cmsghdr *h = &control.align;
 	uint64_t end_ms = end_of_tries(connection);
 	ssize_t n;
 
-	if (brings >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		h->cmsg_level = SOL_SOCKET;
-		h->cmsg_type = SCM_RIGHTS;
-		h->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(h), &brings, sizeof(brings));
-	}
 	do
-		n = sendmsg(connection, &message, MSG_NOSIGNAL);
+		n = scm_rights_send(connection, m, sizeof(*m), &brings,
+				    brings >= 0, 0);
 	while (n < 0 && call_again(connection, POLLOUT, end_ms));
 	return n == sizeof(*m) ? 0 : failed_call();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptors that a message of a Unix socket has brought.  A recvmsg(2)
+ * The descriptors that a message of a Unix socket brings.  A recvmsg(2)
  * with a buffer for control data opens in the receiver as many of these
  * descriptors as fit into the buffer, even if the message is empty or too
  * short, or has more descriptors than the receiver expects.  So such a receiver
@@ -19,6 +19,20 @@
 #if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
 #define SO_PASSRIGHTS 83
 #endif
+
+/* The most descriptors of a message of scm_rights_send. */
+#define SCM_RIGHTS_MOST 32
+
+/*
+ * Sends a message of `size` bytes with n descriptors, at most SCM_RIGHTS_MOST,
+ * which stay the caller's.  flags: as of sendmsg(2); MSG_NOSIGNAL is added.
+ * Returns what sendmsg returns.  The kernel compares the sender's soft limit on
+ * open files with the number of descriptors that all processes of the user have
+ * in flight.  If the soft limit is too low, the call raises the limit to the
+ * hard one for the time of the sendmsg.
+ */
+ssize_t scm_rights_send(int socket, const void *bytes, size_t size,
+			const int *fds, size_t n, int flags);
 
 /* Stores the descriptors that came with the message m of recvmsg(2) in fds, in
  * order, and closes those after the first `most`.  Returns the number stored;

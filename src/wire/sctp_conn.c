@@ -12,6 +12,7 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
+#include "util/scm_rights.h"
 
 #define PPID_BYTES 4
 #define OVERHEAD   80 /* bytes of a packet for the headers of its chunks */
@@ -348,15 +349,6 @@ static bool hand_over(struct sctp_conn *c)
 {
 	struct sctp_conn *l = map_find(&sctp_conn_all.objects, c->listener);
 	struct sctp_news news = news_of(c, 0);
-	struct iovec piece = {.iov_base = &news, .iov_len = sizeof(news)};
-	union {
-		struct cmsghdr head;
-		uint8_t bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.bytes = {0}};
-	struct msghdr m = {.msg_iov = &piece,
-			   .msg_iovlen = 1,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof(control)};
 	int end = l && sctp_conn_is_ours(l->fd, &l->checked_ns)
 			  ? sctp_conn_make_ends(c)
 			  : -1;
@@ -366,13 +358,10 @@ static bool hand_over(struct sctp_conn *c)
 		sctp_conn_free(c);
 		return false;
 	}
-	control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS,
-					.cmsg_len = CMSG_LEN(sizeof(end))};
-	memcpy(CMSG_DATA(&control.head), &end, sizeof(end));
 	/* EAGAIN: the listener's socketpair has no room for one more connection
 	 * that waits for the owner. */
-	is_sent = sendmsg(l->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	is_sent = scm_rights_send(l->fd, &news, sizeof(news), &end, 1,
+				  MSG_DONTWAIT) >= 0;
 	close(end);
 	if (!is_sent)
 		sctp_conn_free(c);

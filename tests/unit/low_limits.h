@@ -5,9 +5,9 @@
 #define TESTS_UNIT_LOW_LIMITS_H
 
 #include "brokers.h"
+#include "in_flight.h"
 
-#define FEW	  32   /* a low limit on open files */
-#define UNDER_WAY 1000 /* descriptors that a test leaves in flight */
+#define FEW 32 /* a low limit on open files */
 /* A limit on open files that is a little less than UNDER_WAY.  With a much
  * lower limit, descriptors that other programs of the user have in flight could
  * reach the limit alone: the fd store of each broker has 17 in flight, and more
@@ -16,36 +16,6 @@
 
 static const struct client_want silent = {
 	.arena_fd = -1, .peer_wake_fd = -1, .patience_ms = 60000};
-
-static inline void limit_files(rlim_t soft, rlim_t hard)
-{
-	struct rlimit files = {soft, hard};
-
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-}
-
-/* Drops the capabilities that lift the limit on descriptors in flight, if this
- * process has them. */
-static inline void drop_capabilities(void)
-{
-	if (!geteuid() && setresuid(65534, 65534, 65534))
-		print_message("no user 65534: capabilities stay\n");
-}
-
-/* Runs @body in a child process, which must end with status 0. */
-static inline void run_in_child(void (*body)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		drop_capabilities();
-		body();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
 
 static void (*beside)(void); /* the body of run_beside_broker */
 

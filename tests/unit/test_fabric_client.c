@@ -3,6 +3,7 @@
  * descriptor open; a fabric that does not answer is given up; a fabric of
  * another user is not trusted. */
 #include "brought.h"
+#include "in_flight.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -411,6 +412,33 @@ static void a_uid_of_several_users_is_not_trusted(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The soft limit is this program's, and the descriptors in flight are those of
+ * all programs of the user. */
+static void bring_under_a_soft_limit(void)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_RING},
+			    answer = good_answer();
+	struct rlimit files;
+	int pair[2];
+
+	leave_in_flight();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	limit_files(UNDER_WAY / 2, files.rlim_max);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	answer.kind = m.kind;
+	answer.serial = fabric_client_serial() + 1;
+	assert_int_equal(send(pair[0], &answer, sizeof(answer), 0),
+			 sizeof(answer));
+	assert_int_equal(fabric_client_bring(pair[1], &m, pair[0], NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(files.rlim_cur, UNDER_WAY / 2);
+}
+
+static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
+{
+	run_in_child(bring_under_a_soft_limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +452,8 @@ int main(void)
 		cmocka_unit_test(signals_do_not_end_the_wait_for_a_fabric),
 		cmocka_unit_test(a_signal_does_not_begin_the_wait_anew),
 		cmocka_unit_test(a_descriptor_of_another_kind_is_refused),
+		cmocka_unit_test(
+			a_soft_limit_does_not_bound_descriptors_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A child process of a test, without capabilities and with low limits on open
+ * files, beside descriptors in flight. */
+#ifndef TESTS_UNIT_IN_FLIGHT_H
+#define TESTS_UNIT_IN_FLIGHT_H
+
+#include "test.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define UNDER_WAY 1000 /* descriptors that a test leaves in flight */
+#define AT_ONCE	  250  /* descriptors in a message; the kernel allows 253 */
+
+static inline void limit_files(rlim_t soft, rlim_t hard)
+{
+	struct rlimit files = {soft, hard};
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/* Drops the capabilities that lift the limit on descriptors in flight, if this
+ * process has them. */
+static inline void drop_capabilities(void)
+{
+	if (!geteuid() && setresuid(65534, 65534, 65534))
+		print_message("no user 65534: capabilities stay\n");
+}
+
+/* Runs @body in a child process, which must end with status 0. */
+static inline void run_in_child(void (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		drop_capabilities();
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static inline void send_many(int socket, int fd)
+{
+	static union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(AT_ONCE * sizeof(int))];
+	} control;
+	struct iovec byte = {"", 1};
+	struct msghdr m = {.msg_iov = &byte,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(AT_ONCE * sizeof(int));
+	for (size_t i = 0; i < AT_ONCE; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(fd), &fd,
+		       sizeof(fd));
+	assert_int_equal(sendmsg(socket, &m, 0), 1);
+}
+
+/* Leaves UNDER_WAY descriptors in flight in a socket that nobody reads; they
+ * count against the user's limit until that socket is closed.  Returns the
+ * socket. */
+static inline int leave_in_flight(void)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (int i = 0; i < UNDER_WAY / AT_ONCE; i++)
+		send_many(pair[1], pair[1]);
+	close(pair[1]);
+	return pair[0];
+}
+
+#endif
