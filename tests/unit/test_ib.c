@@ -260,7 +260,7 @@ static int see_events(void)
 	EXPECT(has_told(2, DEVICE_EVENT_SM));
 	EXPECT(has_told(2, DEVICE_EVENT_PKEYS));
 	EXPECT(has_told(2, DEVICE_EVENT_DOWN));
-	/* the first state of a port is no change */
+	/* the port was down before, and the fabric reports no change */
 	netif_set_port(d, 1, &now, 0);
 	netif_set_port(d, 1, &now, DATA_GIDS);
 	EXPECT(has_told(1, DEVICE_EVENT_GIDS));
@@ -319,7 +319,8 @@ ssize_t write(int fd, const void *bytes, size_t count)
 	return n;
 }
 
-/* The read takes the token of an event and that of netif_unwatch together. */
+/* One read of the eventfd returns the sum of what netif_set_port and
+ * netif_unwatch have written. */
 static int end_beside_an_event(void)
 {
 	const struct device *d;

@@ -18,8 +18,8 @@ struct model {
 	/* the number of queue pairs attached to the group */
 	uint32_t members[GIDS];
 	bool fabric_has[GIDS]; /* the fabric has the port in the group */
-	/* The fabric has refused FABRIC_PROTO_JOIN for the group.  Since then
-	 * no queue pair has attached, and at least one is attached. */
+	/* The fabric has refused FABRIC_PROTO_JOIN for the group.  No further
+	 * queue pair has attached since, and at least one is still attached. */
 	bool is_refused[GIDS];
 	uint32_t kind;	 /* the kind of the open question; 0: none is open */
 	uint8_t gid[16]; /* the group of the open question */

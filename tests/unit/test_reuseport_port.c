@@ -110,8 +110,9 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
-/* A search looks, for each name, at all descriptors of the process that listens
- * there. */
+/* The number of names with a version, and of names with another number.  More
+ * names would take long: for each name with a version, a search may look at all
+ * descriptors of the process that listens there. */
 enum { NAMES = 100 };
 
 /* Makes this process listen where brokers of many versions would, and at as
@@ -151,7 +152,8 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 	close(ready[0]);
 	begin_group();
 	assert_false(other_version_has_port());
-	/* the kernel lists the names in an order of its own */
+	/* The kernel lists the names in an order of its own: the name of one
+	 * version could by chance come before all others. */
 	for (unsigned version = 900; version < 908; version++) {
 		fd = listen_as(version);
 		assert_true(other_version_has_port());
@@ -203,7 +205,7 @@ static void each_version_is_looked_at_once(void **state)
 	stream = listen_at("adverbd-99", SOCK_STREAM);
 	connects = 0;
 	assert_false(other_version_has_port());
-	assert_int_equal(connects, 0); /* none of the names is a broker's */
+	assert_int_equal(connects, 0); /* none of the sockets is a broker's */
 	refuses_list = true;
 	assert_false(other_version_has_port());
 	refuses_list = false;

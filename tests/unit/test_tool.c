@@ -196,8 +196,9 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
 	rmdir(folder);
 }
 
-/* No other process group gets the ID of a side before side_fini has killed the
- * group with this ID. */
+/* A side whose program has ended stays a zombie until side_fini has killed the
+ * side's process group.  So no other process group gets the side's ID before.
+ */
 static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
 {
 	static const char *const argv[] = {"/bin/sh", "-c", "exit 3", NULL};

@@ -58,7 +58,7 @@ static void a_freed_class_is_kept_from_other_users_for_a_time(void **state)
 	reuseport_group_release(&group, class, freed);
 	assert_int_equal(take_everything_but(&group, class, freed + 200),
 			 STEER_CLASS_MAX - 1);
-	/* the user of the class gets the class again, each time */
+	/* the user that had the class gets the class again */
 	assert_int_equal(take_class(&group, other_user(0), freed + 200), class);
 	reuseport_group_release(&group, class, 2 * freed);
 	late = 2 * freed + STEER_USER_REST_MS;

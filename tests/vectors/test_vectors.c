@@ -140,7 +140,7 @@ static void every_cm_message_is_read(void **state)
 	assert_true(seen[CMMSG_SIDR_REQ] && seen[CMMSG_SIDR_REP]);
 }
 
-/* May a router change the byte?  A17.3.2: ToS, TTL and checksum of IP, checksum
+/* May a router change the byte?  A17.3.3: ToS, TTL and checksum of IP, checksum
  * of UDP, byte 4 of the BTH. */
 static bool may_vary(size_t byte)
 {
@@ -194,8 +194,9 @@ static void the_id_a_socket_hides_is_recovered(void **state)
 }
 
 /*
- * Corrupts random bytes: a single flipped bit has the same syndrome in all
- * frames of one length.
+ * Corrupts one or two bytes at random.  Flips of one bit would be too few
+ * cases: the flip of a given bit has the same syndrome in all frames of one
+ * length.
  */
 static void corruption_is_taken_for_an_id_once_in_2_to_the_15(void **state)
 {
