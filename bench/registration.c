@@ -2,9 +2,9 @@
 /*
  * registration [-s BYTES] [-n ROUNDS]: registers and deregisters a region of
  * BYTES whose pages are populated.  For comparison the program maps and unmaps
- * as many bytes in the same round, and then maps as many bytes with
- * MAP_POPULATE.  Prints the medians.  The program is linked with the system's
- * libibverbs; `adverb run` loads adverb's.
+ * as many bytes in the same round, and after all rounds maps as many bytes with
+ * MAP_POPULATE, a few times.  Prints the medians.  The program is linked with
+ * the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <stdio.h>
 #include <stdlib.h>

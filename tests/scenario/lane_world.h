@@ -2,8 +2,8 @@
 /*
  * A subnet for the scenarios of lanes: the test writes the topology and the
  * forwarding tables.  Adapter number n, from 0, has the LID n + 1.  All links
- * are active, HOQLife is without limit, and SL n is on VL n modulo 8.  All
- * packets have 128 bytes, which are 2 blocks, so an input buffer has room for
+ * are active, HOQLife is without limit, and SL n is on VL n modulo 8.  Each
+ * packet has 126 bytes and takes 2 blocks, and an input buffer has room for
  * LANE_WORLD_FIT packets.
  */
 #ifndef TESTS_SCENARIO_LANE_WORLD_H

@@ -279,8 +279,8 @@ static void a_refusal_is_reported_and_the_next_attach_asks_again(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The fabric does not have a refused group, so the process does not leave it,
- * and the group takes no room. */
+/* The port is not in a group that the fabric has refused.  So the process does
+ * not ask to leave that group, and the group takes no room. */
 static void a_refused_group_is_not_left(void **state)
 {
 	struct fabric_proto m;

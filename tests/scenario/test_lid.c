@@ -103,9 +103,9 @@ static void a_datagram_with_a_grh_shows_it(void **state)
 	two_hcas_free(d);
 }
 
-/* A datagram leaves by the port of its queue pair.  With the address handle of
- * another port, the peer would answer to that port, and the subnet would drop a
- * datagram with an SGID of that port. */
+/* A datagram leaves by the port of its queue pair, with an SLID of this port.
+ * If the address handle were of another port, the peer's answer would not go to
+ * that port, and the subnet would drop a datagram with an SGID of that port. */
 static void a_datagram_by_another_ports_path_is_an_error(void **state)
 {
 	for (unsigned has_grh = 0; has_grh < 2; has_grh++) {

@@ -85,15 +85,16 @@ fail(const char *form, ...)
 	exit(1);
 }
 
-/* For a call that sets errno when it fails. */
+/* Ends the program if `ok` is 0.  The message has the text of errno, which the
+ * call `what` has set. */
 static void need_good(int ok, const char *what)
 {
 	if (!ok)
 		fail("%s: %s", what, strerror(errno));
 }
 
-/* For a call that returns 0 or an errno value, and may leave errno as it was.
- */
+/* Ends the program if `err`, which the call `what` has returned, is not 0.  The
+ * message has the text of this errno value; the call may not have set errno. */
 static void need_zero(int err, const char *what)
 {
 	if (err)
@@ -208,8 +209,9 @@ static void post_receive(void *at, uint32_t bytes)
 	need_zero(ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
 }
 
-/* Posts a request with three scatter/gather elements.  A READ has one, because
- * iWARP allows no more, and so has a request of less than three bytes. */
+/* Posts a request with three scatter/gather elements.  A READ has one element,
+ * because iWARP allows no more.  A request of less than three bytes has one,
+ * too. */
 static void post_request(enum ibv_wr_opcode opcode, void *at, uint32_t bytes)
 {
 	int parts = opcode == IBV_WR_RDMA_READ || bytes < 3 ? 1 : 3;
@@ -301,8 +303,9 @@ static void drive_rounds(void)
 			    sizes[i]);
 		check_pattern(mem->source, sizes[i], i + SIZES, "READ");
 	}
-	/* the receive is for drive_rounds() of the other end; the message ends
-	 * serve_rounds() of the other end */
+	/* The receive is for the first SEND of the other end's drive_rounds(),
+	 * if that comes next.  The message ends the other end's
+	 * serve_rounds(). */
 	post_receive(mem->landing, BIG);
 	send_bytes(mem->out, 1);
 	printf("drove %u sizes\n", rounds);
@@ -464,7 +467,7 @@ static void connect_to(const struct sockaddr *at, const char *action)
 
 /* Sends the message that precedes the disconnect.  Only an end that leaves
  * waits for the completion: if the other end disconnects at once, siw may fail
- * this SEND although the other end has received the message (siw.md). */
+ * this SEND although the other end has received the message (../siw.md). */
 static void send_greeting(bool leaves)
 {
 	if (leaves)
@@ -476,7 +479,7 @@ static void send_greeting(bool leaves)
 /* This end disconnects if `leaves` is set, else the other end does.  Messages
  * that were sent before the disconnect arrive, and the receives that are left
  * are flushed.  The ends first exchange a message, because the kernel crashes
- * if the client disconnects at once from a server on siw (siw.md). */
+ * if the client disconnects at once from a server on siw (../siw.md). */
 static void end_connection(bool is_client, bool leaves)
 {
 	unsigned left = RECEIVES;

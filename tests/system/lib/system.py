@@ -37,9 +37,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 PYTHON = sys.executable
 # An ordinary user's PATH lacks the folders of ip, ldconfig and chroot.
 os.environ["PATH"] += os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
-# A program that runs for this many seconds hangs: on no machine, however
-# loaded, does a program need so long, except for the many rounds and processes to
-# which a case gives a longer limit.
+# A program that runs for this many seconds hangs: even on a loaded machine no
+# program needs so long.  Cases with many rounds or processes have longer limits
+# of their own.
 HANG = 400
 
 
@@ -62,7 +62,8 @@ time.sleep(%d)
 
 
 # The messages in which a program reports frames that fit none of its
-# connections.  A message may follow text of the program that no newline ends.
+# connections, or that are malformed.  A message may follow text of the program
+# that no newline ends.
 STRANGERS = re.compile(
     r"(?:^[\w ]*\| *)?adverb: (packets from .* fit no connection of this process:|"
     r"[0-9]+ packets were dropped that are malformed) .*\n?", re.M)
@@ -464,8 +465,9 @@ def await_output(process, count, seconds=HANG):
 
 def often_enough(least, once, what):
     """Calls @once, which returns how often it has done @what, until the sum of these
-    numbers is at least @least; fails after 50 calls.  On a busy machine a pair may
-    end before this process has run, so one call may not be enough."""
+    numbers is at least @least; fails after 50 calls.  On a busy machine the
+    programs under test may end before this script runs again, so one call may
+    not be enough."""
     done = 0
     for _ in range(50):
         done += once()

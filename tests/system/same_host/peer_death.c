@@ -40,7 +40,7 @@ enum {
 	FRIENDS = 2,	  /* queue pairs with the friend */
 	LATEST_US = 4000, /* the longest wait before a victim is killed */
 	REST_US = 50,	  /* the pause after a turn without a completion */
-	TURNS = 400,	  /* turns at most of a victim that exits or executes */
+	TURNS = 400, /* a victim that exits or executes makes fewer turns */
 	WARM = 10, /* rounds after which the number of objects must not grow */
 	LEFT_MS = 200000, /* wait for the last victim's objects to be freed */
 	WAIT_S = 300,	  /* a step that takes longer hangs */
@@ -63,7 +63,7 @@ static struct shared_steps {
 	int round;     /* the current round */
 	int rounds;    /* the number of rounds; -1: not known yet */
 	int is_doomed; /* the victim may die from now on */
-	int is_dead;   /* the victim is dead */
+	int is_dead;   /* the victim has ended, or executed the program */
 	int is_done;   /* the last round that the survivor ended, plus 1 */
 	/* the steps, 1 to 5, in which the survivor and the friend end their
 	 * traffic; 0: it goes on */
@@ -78,8 +78,8 @@ static struct shared_steps {
 static unsigned seed = 1;
 static int only = -1;
 
-/* Does what check_need does, but also prints the round and the seed, and ends a
- * forked process by _exit. */
+/* If @good is false, prints the round, the seed and @what, and ends the process
+ * by _exit with status 1. */
 static void need_good(bool good, const char *what)
 {
 	if (good)
@@ -452,8 +452,8 @@ static bool has_ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* Returns whether the survivor or the friend has ended.  A victim would wait
- * for them for ever. */
+/* Returns whether the survivor or the friend has ended.  Then the round cannot
+ * end: the victim waits for the survivor, and the survivor for the friend. */
 static bool is_alone(void)
 {
 	return has_ended(survivor) || has_ended(companion);
@@ -586,8 +586,9 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Runs @rounds rounds, or fewer if @seconds, which is not 0, are over after
- * @least rounds.  Returns whether all rounds succeeded. */
+/* Runs @rounds rounds.  If @seconds is not 0, runs no further round once so
+ * many seconds are over and @least rounds have run.  Returns whether all rounds
+ * succeeded. */
 static bool run_rounds(int rounds, int least, double seconds)
 {
 	double began = now_s();
