@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
+#define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.2.2 */
 /* How many datagrams a drain takes at most: more than a receive buffer holds,
  * and few enough that a flood does not hold up the broker. */
 #define DRAIN_MAX 65536

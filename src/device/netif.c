@@ -357,9 +357,9 @@ static void *run_watch(void *number)
 
 	/* netif_unwatch stores `generation` before it writes to wake_fd, and
 	 * this thread reads wake_fd before it loads `generation` again.  So if
-	 * one read has taken the tokens of netif_set_port and of netif_unwatch,
-	 * the thread ends and does not sleep again.  In another order
-	 * netif_unwatch would wait for the thread for ever. */
+	 * one read has taken the counts that netif_set_port and netif_unwatch
+	 * have added to the eventfd, the thread ends and does not sleep again.
+	 * In another order netif_unwatch would wait for the thread for ever. */
 	while (shared_load(&generation) == mine) {
 		poll(fds, 2, -1);
 		if (shared_load(&generation) != mine || !are_ours(fds))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The invariant CRC of RoCEv2 (IBTA Vol 1, 7.8.1; A17.3.2).
+ * The invariant CRC of RoCEv2 (IBTA Vol 1, 7.8.1; A17.3.3).
  *
  * The ICRC covers the following, in this order.  m marks a field that counts as
  * all ones, because routers may change the field.

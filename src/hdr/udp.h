@@ -15,7 +15,7 @@
 #include "hdr/ip.h"
 
 #define UDP_BYTES	8
-#define UDP_PORT_ROCEV2 4791 /* IBTA A17.3.1 */
+#define UDP_PORT_ROCEV2 4791 /* IBTA A17.3.2.2 */
 
 struct udp {
 	uint16_t sport;

@@ -15,7 +15,7 @@
 #include "util/step.h"
 #include "wire/sender.h"
 
-#define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
+#define FIRST_PORT 0xc000u /* the dynamic ports of RFC 6335, 6 */
 #define PORTS	   0x4000u
 #define TRIES	   512 /* the most ports to try: some may be in use */
 #define ROCE_PORT  4791

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The UDP datagrams of RoCEv2.  One dual-stack socket on port 4791 (IBTA
- * A17.3.1) receives them, and sends those for which sport.h has no socket.  If
+ * A17.3.2.2) receives them, and sends those for which sport.h has no socket. If
  * a relay (wire/relay.h) receives instead, a socket on another port sends.
  * IPv4 addresses are stored as ::ffff:a.b.c.d.
  *

@@ -16,7 +16,7 @@
 
 #define PAIRS 200
 #define STEPS 20000
-#define PORTS 0x4000 /* as many ports as in the range of IBTA A17.3.1 */
+#define PORTS 0x4000 /* the number of the dynamic ports, RFC 6335, 6 */
 #define LATER (SPORT_IDLE_NS + 1)
 
 static struct sports s;
