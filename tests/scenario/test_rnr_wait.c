@@ -103,8 +103,8 @@ static struct two_hcas *begin_wait(void)
 	return d;
 }
 
-/* Begins a wait, and ends it by a poll, which leaves the timer and the list as
- * they are (rnr_wait.h). */
+/* Begins a wait, and ends it by a poll.  The poll leaves the timer set and the
+ * QP on the list direct_queues.waiting (rnr_wait.h). */
 static struct two_hcas *end_wait(void)
 {
 	struct two_hcas *d = begin_wait();
@@ -287,7 +287,8 @@ static void a_shorter_wait_begins_under_the_progress_lock(void **state)
 	free_idle(d);
 }
 
-/* A message that is no eager message waits, too, but is not plain. */
+/* A message that is too long for an eager message waits for a receive, too, but
+ * no thread executes it under the post lock alone. */
 static void a_long_message_is_left_for_the_progress_lock(void **state)
 {
 	struct two_hcas *d = end_wait();
@@ -319,8 +320,9 @@ static void a_message_without_memory_is_left_for_the_progress_lock(void **state)
 	free_idle(d);
 }
 
-/* Another QP takes the receive before the QP that waits, as is possible with a
- * shared queue.  The wait ends at its time, and counts once. */
+/* Another QP takes the receive before the waiting QP can take it, as is
+ * possible with a shared receive queue.  The wait ends when its timer expires,
+ * and counts once. */
 static void a_receive_that_is_taken_ends_no_wait(void **state)
 {
 	for (int polls = 0; polls < 2; polls++) {

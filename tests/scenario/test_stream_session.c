@@ -253,7 +253,8 @@ static void the_numbers_wrap(void **state)
 	part_joined(&j);
 }
 
-/* The last segment of a message waits, since programs poll the last byte. */
+/* The last segment of a message waits until all earlier segments have come,
+ * since programs poll the last byte of a WRITE. */
 static void a_segment_within_a_message_is_placed_at_once(void **state)
 {
 	struct joined j;
@@ -341,7 +342,8 @@ static void the_passive_side_may_send_first(void **state)
 
 /* ---- the end ---- */
 
-/* RFC 5043 6.2: the Terminate is the last message by its number. */
+/* RFC 5043 6.2: the Terminate of a session has the last DDP-SSN, so the session
+ * ends only when all messages before the Terminate have come. */
 static void a_session_ends_behind_its_last_message(void **state)
 {
 	uint8_t end[ENGINE_FINISH_BYTES], again[ENGINE_FINISH_BYTES];

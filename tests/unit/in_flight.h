@@ -22,8 +22,8 @@ static inline void limit_files(rlim_t soft, rlim_t hard)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
-/* Drops the capabilities that lift the limit on descriptors in flight, if this
- * process has them. */
+/* A process of root takes the uid 65534, if there is this uid, and so loses the
+ * capabilities that lift the limit on descriptors in flight. */
 static inline void drop_capabilities(void)
 {
 	if (!geteuid() && setresuid(65534, 65534, 65534))

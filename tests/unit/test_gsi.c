@@ -43,8 +43,8 @@ static int bind_host(struct inaddr h)
 	return fd;
 }
 
-/* The last MAD that hear_mad got, the time of that turn, and how many MADs
- * came. */
+/* The last MAD that hear_mad got, the time that was given to the gsi_turn that
+ * received the MAD, and how many MADs came. */
 struct heard {
 	struct gsi_mad mad;
 	uint8_t bytes[MAD_BYTES];
@@ -312,8 +312,8 @@ static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 	close(second);
 }
 
-/* Every MAD arrives, however many are sent and however small the socket buffer
- * is. */
+/* Every MAD arrives, although the receive buffer cannot hold all of them:
+ * gsi_flush sends only some of them, and gsi_turn then receives these. */
 static void every_mad_to_the_same_host_is_received(void **state)
 {
 	enum { MANY = 3000, BUFFER = 128 << 10 };
@@ -523,7 +523,8 @@ static void datagrams_that_do_not_fit_do_not_prolong_a_turn(void **state)
 	gsi_close(&g);
 }
 
-/* The MADs that wait for a socket which takes none are limited in number. */
+/* A limited number of MADs waits until gsi_flush sends them; further MADs are
+ * counted as lost.  Here QP1 has no socket, so gsi_flush drops the MADs. */
 static void the_number_of_waiting_mads_is_bounded(void **state)
 {
 	static struct gsi g;

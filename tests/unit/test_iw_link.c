@@ -80,9 +80,9 @@ uint64_t __wrap_monotonic_ns(void)
 }
 
 /* Returns how many descriptors the process has; *fd becomes the last one whose
- * file has `kind` in its name, if there is one.  Holds r_lock meanwhile, since
- * opendir may get the number of a descriptor that was closed and that the
- * thread checks. */
+ * file has `kind` in its name, if there is one.  Holds r_lock meanwhile:
+ * opendir may get the number of a descriptor of the thread adverb-iw that the
+ * test has closed, and that thread checks the number under r_lock. */
 static int count_fds(const char *kind, int *fd)
 {
 	char path[300], target[64];
@@ -278,9 +278,10 @@ static bool add_to(int epoll, int fd)
 	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* The program puts its own epoll set in the place of the thread's, and its own
- * socket in the place of an object's, right after adverb has checked the
- * descriptors. */
+/* After a call of adverb has checked the descriptors of the thread and of an
+ * object, the program puts its own epoll set and its own socket in their place.
+ * The next call adds no descriptor to the program's epoll set, and removes
+ * none. */
 static void an_epoll_set_of_the_program_is_left_alone(void **state)
 {
 	struct r_iw *iw = new_object(), *late = new_object();
@@ -667,8 +668,9 @@ static void a_call_takes_no_error_of_the_program(void **state)
 
 /* ---- options ---- */
 
-/* An iWARP connection has no path: as in the kernel, the traffic class of a
- * path that the program gives is not that of the connection. */
+/* An iWARP connection has no path.  If the program gives one nevertheless, the
+ * id keeps its type of service, as in the kernel, and does not take the traffic
+ * class of the path. */
 static void a_given_path_leaves_the_type_of_service_of_iwarp(void **state)
 {
 	static const struct verbs_iwarp calls;

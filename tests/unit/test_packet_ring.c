@@ -151,7 +151,8 @@ static void a_producer_that_waits_is_woken_once_at_half_a_ring(void **state)
 	assert_false(packet_ring_release(&in));
 }
 
-/* Whatever index a consumer writes, the producer overwrites no packet. */
+/* After a wrong index of the consumer the producer puts no more packets, and so
+ * overwrites none. */
 static void a_wrong_index_of_the_consumer_breaks_the_ring(void **state)
 {
 	const uint32_t wrong[] = {1, BLOCKS, UINT32_MAX, 1u << 31};

@@ -46,7 +46,7 @@ static void a_cookie_finds_its_object_until_it_is_removed(void **state)
 
 /* ---- a fork while the table grows ---- */
 
-/* __wrap_realloc delays the next call, which is that of grow_table */
+/* the next call of realloc is that of grow_table: __wrap_realloc delays it */
 static bool is_watched;
 /* posted when the old slots are destroyed, and when the fork has begun */
 static sem_t has_moved, has_begun;

@@ -282,7 +282,8 @@ static void a_file_that_cannot_be_used_is_closed(void **state)
 	}
 }
 
-/* udp_leave finds no interfaces, since the kernel lists them by a socket. */
+/* udp_leave asks for the interfaces by if_nameindex, which fails because it
+ * needs a descriptor for a socket. */
 static void a_leave_without_a_free_descriptor_does_not_crash(void **state)
 {
 	struct in_addr group = {htonl(INADDR_ALLHOSTS_GROUP)};

@@ -25,7 +25,8 @@
 #define WAIT_NS 1000000000u
 #define NAP_NS	5000000u
 
-/* the calls of epoll_ctl up to the one that fails; 0: none fails */
+/* 1: the next call of epoll_ctl fails; 2: the call after it, and so on; 0: none
+ * fails */
 static int refused;
 
 int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
@@ -39,9 +40,9 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	return -1;
 }
 
-/* A stream makes the wait change the epoll set, and the kernel refuses to add
- * the eventfd, the UDP socket or the descriptor of the streams.  The wait still
- * ends for the stream. */
+/* The first stream has come, so waitset_wait makes a new epoll set.  The kernel
+ * refuses to add the eventfd, the UDP socket or the descriptor of the streams
+ * to this set.  The wait still ends for the stream. */
 static void a_refused_descriptor_ends_a_wait_nevertheless(void **state)
 {
 	static struct progress p;
@@ -68,8 +69,9 @@ static void a_refused_descriptor_ends_a_wait_nevertheless(void **state)
 	close(streams);
 }
 
-/* The descriptor of the streams is closed, and its number belongs to another
- * file, while the epoll set is made.  The next set is an epoll set again. */
+/* While the epoll set is made, the descriptor of the streams is closed, and its
+ * number belongs to another file already.  epoll_ctl(2) refuses that file, but
+ * epoll stays in use. */
 static void a_reused_number_does_not_end_the_use_of_epoll(void **state)
 {
 	static struct progress p;
@@ -115,7 +117,8 @@ static void a_nap_without_its_descriptor_is_no_busy_loop(void **state)
 	close(p.wire.fd);
 }
 
-/* Waits until the process has a state of /proc/PID/stat. */
+/* Waits until /proc/PID/stat shows this state of the process.  Ends the program
+ * if the file cannot be read. */
 static void await_state(pid_t process, char state)
 {
 	char path[64], text[512], *found;
@@ -147,7 +150,8 @@ static _Noreturn void stop_waiter(pid_t waiter, int fd)
 	_exit(write(fd, &one, sizeof(one)) != sizeof(one));
 }
 
-/* epoll_pwait2(2) would return EINTR, as if a handler had run. */
+/* With a mask the wait is by ppoll(2), which goes on after a stop.
+ * epoll_pwait2(2) would return EINTR then, as if a handler had run. */
 static void a_stop_ends_no_wait_that_a_handler_may_end(void **state)
 {
 	static struct progress p;

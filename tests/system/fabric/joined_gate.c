@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * joined_gate: a library to preload into a program that has joined a multicast
- * group of an emulated subnet.  The subnet manager answers a join before it has
- * written the tables of the switches, and the program sends a datagram only
- * once.  So the library holds the program after the join until the test has
- * made the file $JOINED_GATE, for 300 s at most:
+ * joined_gate: a library to preload into a program that joins a multicast group
+ * of an emulated subnet.  The subnet manager answers a join before it has
+ * written the tables of the switches, and until then the switches drop the
+ * program's datagrams, which the program does not repeat.  So after the join
+ * the library makes the program wait until the test has made the file
+ * $JOINED_GATE, for 300 s at most.  The program waits in a call that it makes
+ * after the join:
  * - mckey calls sleep() to give the subnet manager time;
  * - perftest closes its umad port when it has the answer.
  */

@@ -161,9 +161,10 @@ def across():
 def threads():
     def two():
         """A server has a thread for each of two clients.  The first client still has
-        its connection when the second client runs: it waits until its output is read.
-        The second client starts only when the first one has sent data, since rping -P
-        confuses requests that come at once."""
+        its connection when the second client runs: the first client prints more than
+        its pipe holds, so it waits until this script reads its output.  The second
+        client starts only when the first one has sent data, since rping -P confuses
+        requests that come at once."""
         paths = files("threads")
         lab.port += 1
         port = str(lab.port)
@@ -275,16 +276,16 @@ def refusals():
 
 
 def packets_of_sctp(path, carrier):
-    """Expects that tshark finds nothing wrong with the packets of SCTP of a capture,
-    which have two directions and the payload protocol identifiers of RFC 5043.
-    @carrier: as in start().  Returns the SCTP checksums of the packets of each
-    direction, by addresses and ports."""
+    """Expects that tshark finds nothing wrong with the SCTP packets of a capture, and
+    that these packets have two directions and the payload protocol identifiers of
+    RFC 5043.  @carrier: as in start().  Returns the SCTP checksums of the packets of
+    each direction, by addresses and ports."""
     words = ["-o", "sctp.checksum:CRC-32c", *tshark.CHECKS]
     if carrier == "udp":
         # the UDP port of a client may be any
         words += ["-d", "udp.port==1-65535,sctp"]
-    # Beside mallory.py the captures also have the frames of RoCEv2 that mallory.py
-    # sends.
+    # If mallory.py runs this script, the captures also have the RoCEv2 frames that
+    # mallory.py sends.
     own = "udp.dstport != 4791 && " if t.is_beside_hostile else ""
     bad = tshark.lines(t, path, *words, "-Y", own + "(!sctp || _ws.malformed || "
                  "_ws.expert.severity >= 0x600000 || sctp.checksum.status == 0 || "
