@@ -201,9 +201,9 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 		if (!more && o->one_core)
 			raw_pause(o);
 		taken += more;
-		/* The sender reads `at` after it has acquired `ready`, and then
-		 * only `taken`.  So nothing breaks without the order of this
-		 * release and the acquire in wait_window. */
+		/* `taken` is the only member that this process still writes
+		 * once `ready` is set.  So nothing breaks without the order of
+		 * this release and the acquire in wait_window. */
 		if (more)
 			__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
 	}

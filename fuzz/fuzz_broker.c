@@ -436,8 +436,8 @@ static void say_cm(struct script *s, uint32_t i)
 	send_with(s->client[i], &m, sizeof(m), NULL, 0);
 }
 
-/* Sends a message of any length, also an empty one, whose bytes the input
- * gives. */
+/* Sends a message of any length, also an empty one.  The input gives the first
+ * 64 bytes, and the value that all later bytes have. */
 static void say_noise(struct script *s, uint32_t i)
 {
 	uint8_t bytes[sizeof(struct cmproto) + 64];
@@ -569,9 +569,9 @@ static void make_clients(struct script *s)
 
 /*
  * Closes all clients, and lets time pass.  Each conversation ends, and then the
- * broker ends, too.  But the successor of a broker may not end: it keeps the
- * classes that its predecessor gave until the processes of these classes end,
- * and all clients belong to this process.
+ * broker ends, too.  But a broker that has succeeded another one may stay: it
+ * keeps the classes that its predecessor gave until the processes of these
+ * classes end, and all clients belong to this process.
  */
 static void end_all(struct script *s)
 {

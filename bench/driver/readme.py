@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The three figures of README.md, each beside the figures of its goals."""
+"""The three figures of README.md, each beside the ratios of its goals."""
 
 import os
 import re
@@ -9,8 +9,8 @@ from plot import number
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 
-# A row: the text, the unit, and for each goal (goals.GOALS) the text that
-# follows its ratio.
+# A row: the text, the unit, and for each goal its name in goals.GOALS and the
+# text that follows its ratio.
 ROWS = [
     ("WRITE 64 KiB over UDP on `lo`, path MTU 4096", "GB/s",
      [("WRITE 64 KiB, path MTU 4096, to the shaped limit",

@@ -260,7 +260,8 @@ static struct fd_store_entry ended_process(void)
 	return e;
 }
 
-/* A pidfd, and a file of /proc meanwhile, need two descriptors. */
+/* fd_store_process opens a pidfd and then, while the pidfd is open, a file of
+ * /proc. */
 static void a_lack_of_descriptors_is_no_end_of_a_process(void **state)
 {
 	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
@@ -300,8 +301,8 @@ static void an_end_is_seen_without_pidfds(void **state)
 }
 
 /* The earlier broker was in another PID namespace, as in a container that
- * shares the network of its host.  Here the pids that the earlier broker has
- * noted are those of other processes. */
+ * shares the network of its host.  In this namespace the pids that the earlier
+ * broker has noted belong to other processes. */
 static void a_pid_of_another_namespace_says_nothing(void **state)
 {
 	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());

@@ -219,8 +219,8 @@ static void expect_event(const struct r_id *id, enum rdma_cm_event_type type,
 	rdma_ack_cm_event(e);
 }
 
-/* Looks at the events, not at the descriptor: an emulator without preadv2(2)
- * leaves the tokens of dropped events there. */
+/* Returns whether the channel's list has an event.  Does not look at the
+ * descriptor of the channel. */
 static bool has_event(void)
 {
 	bool has;

@@ -55,8 +55,8 @@ static void a_ring_that_grows_keeps_its_rows(void **state)
 	free(r->replies);
 }
 
-/* An answer that came in one silence of the peer says nothing about the next
- * silence. */
+/* If the peer was found alive during one silence, this says nothing about its
+ * next silence. */
 static void a_placed_request_ends_a_silence(void **state)
 {
 	static struct ibt t;

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* each wait times out at once: for an answer, or for the end of another
- * thread's call */
+/* each wait for an answer, or for the end of another thread's call, times out
+ * at once */
 static bool is_time_over;
 /* the time limit, in s, of the latest wait that timed out at once */
 static time_t waited_s;
@@ -336,7 +336,7 @@ static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
 	b->denied = 0;
 	assert_int_equal(rdma_listen(&id->base, 4), 0);
 	assert_int_equal(connect_tcp(), 0);
-	b->denied = CMPROTO_LISTEN; /* does not end the listener */
+	b->denied = CMPROTO_LISTEN; /* a refusal does not end a listener */
 	assert_int_equal(rdma_listen(&id->base, 4), -1);
 	assert_int_equal(connect_tcp(), 0);
 	b->denied = 0;
@@ -442,7 +442,9 @@ static void a_lost_conversation_is_reported_once(void **state)
 	next->denied = CMPROTO_DISCONNECT;
 	begin_hearing();
 	assert_int_equal(rdma_disconnect(&id->base), 0);
-	bind_to(other, OTHER_PORT); /* is answered after the DISCONNECT */
+	/* The broker answers in order, so this call returns after the answer to
+	 * DISCONNECT has come. */
+	bind_to(other, OTHER_PORT);
 	assert_int_equal(lseek(heard, 0, SEEK_END), 0);
 	expect_heard("");
 	assert_int_equal(read(channel.base.fd, &event, sizeof(event)),

@@ -125,8 +125,9 @@ answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 	live_free(b);
 }
 
-/* Linux returns a Get of a class without an agent to its sender with the status
- * 0xc: this method and attribute are not supported together. */
+/* If no agent is registered for the class of a Get, Linux returns the Get to
+ * its sender with the status 0xc: this method and attribute are not supported
+ * together. */
 static void a_refusal_ends_the_question_at_once(void **state)
 {
 	struct live *a = live_new(1, 0);

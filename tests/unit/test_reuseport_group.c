@@ -164,7 +164,8 @@ static bool is_cleared(int fd, uint64_t generation, uint8_t acks)
 }
 
 /* The limit on the size of files holds for pages, too: pwrite fails, or writes
- * less.  A broker adopts pages that others have made. */
+ * less.  A broker whose limit is below the size of a page makes no pages, but
+ * may adopt those of an earlier broker. */
 static void a_page_is_cleared_whatever_the_size_of_files(void **state)
 {
 	static const rlim_t sizes[] = {0, 4096, 8188, SHARED_PAGE_BYTES};
@@ -372,8 +373,8 @@ static void a_member_that_cannot_be_stored_does_not_join(void **state)
 	close(own);
 }
 
-/* The kernel has steered for the first member, so the user's kernel is not the
- * cause. */
+/* The kernel has steered for the first member, so the message must not say that
+ * this kernel cannot steer. */
 static void a_lack_of_memory_to_steer_is_named(void **state)
 {
 	begin_group();

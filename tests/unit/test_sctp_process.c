@@ -408,7 +408,8 @@ static void a_file_of_the_program_is_no_connection(void **state)
 	int null;
 
 	assert_true(sctp_conn_is_ours(fd, &checked));
-	/* takes the number at once: the thread opens and closes files, too */
+	/* dup3 replaces the file at fd in one step: after a close, a file that
+	 * the thread adverb-sctp opens could get the number */
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(dup3(null, fd, O_CLOEXEC), fd);
 	close(null);

@@ -122,7 +122,7 @@ static void a_port_is_asked_about_once_when_its_answer_ends(void **state)
 	assert_int_equal(answer_all(true, end + 1), 1);
 	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end + 2),
 			 SOURCE_IS_PEERS);
-	/* the answer to the question was lost */
+	/* the question that this packet causes gets no answer */
 	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end + SOURCE_NS + 2),
 			 SOURCE_IS_PEERS);
 	look_from(4791, qpn_of(PEER, 1), end + 2ull * SOURCE_NS + 2);

@@ -85,8 +85,9 @@ static void an_unused_socket_is_closed_when_another_is_opened(void **state)
 	assert_int_equal(take_port(1, 0), port[1]);
 	sport_give(&s, port[0]);
 	sport_give(&s, port[1]);
-	take_port(3,
-		  LATER); /* spares port[0], which was given back just before */
+	/* The first sweep closes no socket, since all are fresh
+	 * (sweep_ports). */
+	take_port(3, LATER);
 	assert_true(is_open(port[0]));
 	take_port(4, 2 * LATER);
 	assert_null(sport_sender(&s, port[0]));
@@ -119,10 +120,10 @@ static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 	assert_null(sport_sender(&s, 4791));
 	assert_null(sport_sender(&s, 0xffff));
 	assert_int_equal(s.count, 2);
-	take_port(2, LATER); /* spares port[1], which was opened just before */
+	take_port(2, LATER); /* the first sweep finds all sockets fresh */
 	take_port(3, 2 * LATER);
 	assert_true(is_open(port[0]));
-	assert_null(sport_sender(&s, port[1])); /* has no user */
+	assert_null(sport_sender(&s, port[1])); /* port[1] has no user */
 }
 
 static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
@@ -145,7 +146,9 @@ static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 	assert_true(others > PAIRS / 2);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		sport_give(&s, port[i]);
-	take_port(PAIRS, LATER); /* shares a socket: none is unused for long */
+	/* The first sweep finds all sockets fresh, and closes none.  So this
+	 * pair shares a socket. */
+	take_port(PAIRS, LATER);
 	take_port(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
 }
@@ -177,7 +180,7 @@ static void a_socket_that_the_program_has_closed_is_found(void **state)
 	assert_true(finds_a_lost_socket());
 	assert_true(finds_a_lost_socket());
 	sport_fini(&s);
-	assert_int_equal(close(fd), 0); /* is still the program's */
+	assert_int_equal(close(fd), 0); /* not closed by sport_fini */
 	assert_int_equal(sport_init(&s, 4791, false), 0);
 }
 

@@ -30,13 +30,13 @@ static const struct {
 	/* IRD that is not needed stays */
 	{{7, 1, 7}, {7, 1, 7}, 7, 1, 7, 1},
 	{{0, 0, 0}, {0, 0, 1}, 0, 0, 0, 0},
-	/* The consumers set a depth of ALL, and the peer's depth for the same
-	 * Reads (the ORD for an IRD, the IRD for an ORD).  Neither end changes
-	 * these two depths. */
+	/* If the initiator offers ALL for a depth, neither end changes this
+	 * depth or the responder's depth for the same Reads (the ORD for an
+	 * IRD, the IRD for an ORD): the consumers set both. */
 	{{ALL, ALL, 0}, {3, 5, 9}, ALL, ALL, 3, 5},
 	{{ALL, 6, 0}, {3, 5, 9}, ALL, 6, 6, 5},
 	{{6, ALL, 6}, {3, 5, 9}, 6, ALL, 3, 5},
-	/* only the responder's consumer sets the depths */
+	/* the responder offers ALL: its ORD is lowered, and its IRD stays */
 	{{6, 4, 6}, {ALL, ALL, ALL}, 6, 4, ALL, 6},
 #undef ALL
 };

@@ -346,8 +346,8 @@ static void a_switch_tells_which_port_refuses_a_partition(void **state)
 	assert_int_equal(bytes_get32(n + 22), qpn_of(w->b));
 	assert_int_equal(bytes_get16(n + 58), LID_S3);
 	assert_int_equal(n[60], 2);
-	assert_int_equal(bytes_get16(n + 10),
-			 0x2f); /* the GIDs and QP1 are not valid */
+	/* valid: the LIDs, P_Key, SL and QP2, but not QP1 and the GIDs */
+	assert_int_equal(bytes_get16(n + 10), 0x2f);
 }
 
 /* Trap 144 */
@@ -390,7 +390,8 @@ static void violations_cannot_flood_the_manager(void **state)
 	expect_trap(&m, 256, LID_B);
 }
 
-/* Each trap of a port is repeated and repressed by itself. */
+/* TrapRepress ends only the trap that it answers: the port repeats its other
+ * traps. */
 static void a_port_has_several_traps_at_once(void **state)
 {
 	struct world *w = *state;

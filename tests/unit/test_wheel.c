@@ -37,8 +37,9 @@ static void fire_due(uint64_t now)
 	assert_true(first_due() > now || now - first_due() <= TICK);
 }
 
-/* Returns a random time span of less than 2^62 ns.  Spans of all lengths are
- * about equally frequent, so that timers get to each level. */
+/* Returns a random time span of less than 2^62 ns.  The orders of magnitude
+ * from 2^9 to 2^62 are about equally frequent, so that timers get to each
+ * level. */
 static uint64_t random_span(struct rng *r)
 {
 	return rng_u64(r) >> (2 + rng_below(r, 54));

@@ -181,8 +181,8 @@ def tcp():
 
 def run_ping(host, to, *options):
     """Expects the answers to the first three requests of ping(8), in their order.
-    ping with -w sends more requests if an answer is late, and then counts those as
-    lost whose answer it does not wait for."""
+    If an answer is late, ping with -w sends more requests, and counts as lost those
+    that have no answer when ping ends."""
     said = host.out("ping", "-c", "3", "-i", "0.2", "-w", str(HANG), *options,
                     to)
     answered = re.findall(r"bytes from .*icmp_seq=(\d+)", said)

@@ -42,7 +42,8 @@ def rings_of(pid):
 
 
 def steady_pids(e):
-    """Returns the process IDs of both ends, which are those of `adverb run`."""
+    """Returns the process IDs of both ends.  A program has the process ID of its
+    `adverb run`, which calls execve(2)."""
     return [end.pid for end in e.both]
 
 

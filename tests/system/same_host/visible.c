@@ -53,10 +53,10 @@ static struct space_self near;
 static struct space_other far;
 
 /* Loads a word that the other process stores by release.  Acquire: the caller
- * then sees what that process wrote before: `at` and `bytes` before `asked`,
- * `stale` before `seen`, the zeros in `target` before `is_ready`.  Otherwise
- * the reader could check the place of an earlier round, the writer could miss a
- * stale byte, and the zeros could overwrite the first round. */
+ * loads `at` and `bytes` after `asked`, loads `stale` after `seen`, and writes
+ * to `target` after `is_ready`, which the reader stores after the zeros there.
+ * Otherwise the reader could check the place of an earlier round, the writer
+ * could miss a stale byte, and the zeros could overwrite the first round. */
 static uint32_t load_word(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -85,7 +85,8 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 		if (m[left - 1] != k)
 			return true;
 	/* Keeps the compiler from moving the fast comparison before the single
-	 * loads, which would then come late. */
+	 * loads.  These would then come too late to see a byte that is stale
+	 * only for a short time. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
 }
@@ -105,8 +106,10 @@ static void read_on(void)
 		at = shared->at;
 		bytes = shared->bytes;
 		/* Acquire: the loads of the other bytes come after the load
-		 * that sees the last byte; else this program itself could read
-		 * a stale byte. */
+		 * that sees the last byte.  Otherwise this process could load
+		 * another byte before the writer has stored it, and take the
+		 * byte for stale although the writer stored it before the last
+		 * byte. */
 		while (__atomic_load_n(&target[at + bytes - 1],
 				       __ATOMIC_ACQUIRE) != k)
 			pause_a_little(&tries);
