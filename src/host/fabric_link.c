@@ -358,7 +358,11 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, bool was_woken,
 	if (!at.is_open || shared_load(&has_ended))
 		return false;
 	any = fabric_link_is_behind() && !engine_is_choked(engine);
-	err = shared_load(&is_lost) ? -EBADF : give_batch(engine, now_ns);
+	err = shared_load(&is_lost)
+		      ? -EBADF
+		      : link_question_resume(&at.question, at.control);
+	if (!err)
+		err = give_batch(engine, now_ns);
 	for (; !err && n && rounds && !engine_is_choked(engine); rounds--) {
 		n = look_once(engine, was_woken, now_ns);
 		err = n < 0 ? n : 0;
@@ -380,7 +384,7 @@ static bool has_packets(void)
 
 bool fabric_link_idle(void)
 {
-	bool is_idle = true;
+	bool is_idle = !is_usable() || !at.question.is_owed;
 
 	for (uint32_t n = is_usable() ? at.count : 0; n; n--)
 		is_idle &= link_port_idle(port_at(n));

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fabric/fabric_client.h"
 #include "host/link_reach.h"
@@ -17,9 +19,20 @@ int link_question_send(struct link_question *q, int control,
 	q->number = m->number;
 	q->serial = m->serial;
 	memcpy(q->gid, m->gid, sizeof(q->gid));
-	if (send(control, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
-	    sizeof(*m))
-		return -errno;
+	q->owed = *m;
+	q->is_owed = true;
+	return link_question_resume(q, control);
+}
+
+int link_question_resume(struct link_question *q, int control)
+{
+	if (!q->is_owed)
+		return 0;
+	/* The C library's send is a cancellation point. */
+	if (syscall(SYS_sendto, control, &q->owed, sizeof(q->owed),
+		    MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) != sizeof(q->owed))
+		return errno == ENOBUFS || errno == ENOMEM ? 0 : -errno;
+	q->is_owed = false;
 	return 0;
 }
 

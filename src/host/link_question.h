@@ -27,12 +27,19 @@ struct link_question {
 	 * waiting for its answer, and the answer has not come; 0: no such
 	 * answer is to come. */
 	uint32_t late;
+	/* The open question, if the kernel had no memory to send it. */
+	struct fabric_proto owed;
+	bool is_owed;
 };
 
 /* Sends the question *m by the connection `control`.  No question is open, so
- * the socket has room.  Returns 0 or -errno. */
+ * the socket has room.  Returns 0, also if the kernel has no memory for the
+ * message now and link_question_resume has to send it; or -errno. */
 int link_question_send(struct link_question *q, int control,
 		       struct fabric_proto *m);
+/* Sends the open question, if it is owed.  Returns 0 or -errno, as
+ * link_question_send does. */
+int link_question_resume(struct link_question *q, int control);
 /* Is the message a valid answer to the open question? */
 bool link_question_is_answer(const struct link_question *q,
 			     const struct fabric_proto *m);

@@ -336,6 +336,34 @@ static void a_wake_up_without_memory_is_sent_again(void **state)
 	fabric_peer_end(&w);
 }
 
+/* The kernel has no memory for a question to the fabric. */
+static void a_question_without_memory_is_sent_again(void **state)
+{
+	static const int errors[] = {ENOBUFS, ENOMEM};
+	struct fabric_proto m;
+	struct world w;
+
+	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
+	for (uint16_t i = 0; i < 2; i++) {
+		sendto_error = errors[i];
+		fabric_peer_tell(&w, 1, DATA_LID);
+		assert_true(fabric_peer_turn(&w));
+		assert_false(fabric_peer_is_readable(w.control));
+		/* a thread of the process would not wait */
+		assert_false(fabric_link_idle());
+		sendto_error = 0;
+		fabric_peer_turn(&w);
+		m = fabric_peer_question(&w, FABRIC_PROTO_PORT, 1);
+		assert_true(fabric_link_idle());
+		m.port = w.port;
+		m.port.lid = (uint16_t)(w.port.lid + 1 + i);
+		fabric_peer_answer(&w, &m);
+		assert_true(fabric_peer_turn(&w));
+		assert_int_equal(fabric_link_take_changes(1), DATA_LID);
+	}
+	fabric_peer_end(&w);
+}
+
 /* ---- nonsense ---- */
 
 static void assert_nonsense_ends(struct world *w)
@@ -521,6 +549,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_leaves_frames_with_the_engine),
 		cmocka_unit_test(each_side_wakes_the_other_once),
 		cmocka_unit_test(a_wake_up_without_memory_is_sent_again),
+		cmocka_unit_test(a_question_without_memory_is_sent_again),
 		cmocka_unit_test(nonsense_in_a_ring_ends_the_link),
 		cmocka_unit_test(a_child_does_not_have_the_rings),
 		cmocka_unit_test(a_closed_eventfd_ends_the_link),
