@@ -129,11 +129,10 @@ static bool is_wake(const uint8_t *bytes, size_t n)
 	return news.changes == DATA_RING;
 }
 
-/* Handles a message for which is_wake returns true.  From now on the packets of
- * the data end are in its ring. */
-static void take_wake(struct fabric_data *f, struct fabric_data_socket *d)
+/* Looks at the rings of a program that has sent a message: the program may have
+ * put packets into the one, and may have made room in the other. */
+static void look_at_rings(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	d->uses_ring = true;
 	/* if the data end may not send now, resume_data looks at its ring later
 	 */
 	if (d->reads)
@@ -145,19 +144,23 @@ static void take_wake(struct fabric_data *f, struct fabric_data_socket *d)
 }
 
 /* Handles a message of packets, a packet that the program has refused, or a
- * message about the rings.  Drops the packets of a message if the data end uses
- * rings. */
+ * message about the rings, from which on the packets of the data end are in its
+ * ring.  Drops the packets of a message if the data end uses rings.  Each
+ * message wakes: a program whose socket is full, for example of packets that it
+ * has refused, sends no message about its rings. */
 static void take_message(struct fabric_data *f, struct fabric_data_socket *d,
 			 uint8_t *bytes, size_t n)
 {
 	if (d->ring.memory && is_wake(bytes, n)) {
-		take_wake(f, d);
+		d->uses_ring = true;
 	} else if ((bytes[0] & FABRIC_PROTO_REFUSED) == FABRIC_PROTO_REFUSED) {
 		bytes[0] &= (uint8_t)~FABRIC_PROTO_REFUSED;
 		data_refused(d->end, bytes, n);
 	} else if (!d->uses_ring) {
 		send_packets(d->end, bytes, n);
 	}
+	if (d->uses_ring)
+		look_at_rings(f, d);
 }
 
 /* recv has returned 0.  Has the program closed the socket, and are all messages

@@ -13,7 +13,7 @@
 #include "tools/fabric_ring.h"
 
 enum {
-	FULL_MS = 2000, /* after so long without room, a ring counts as full */
+	FULL_TURNS = 8, /* after so many turns without room, a ring is full */
 };
 
 /* A program with a data end at port 1 of a host. */
@@ -25,6 +25,9 @@ struct peer {
 	struct packet_ring_out out;
 	struct packet_ring_in in;
 	int room_fd, file; /* the eventfd; the file of both rings */
+	/* The socket is full of packets that the program has refused, so that
+	 * the program can send no message about its rings. */
+	bool only_refuses;
 };
 
 /* How many of the next calls of send by the fabric fail with ENOBUFS.  The
@@ -66,7 +69,14 @@ static int ask_ring(struct peer *p, int room_fd)
 static void send_wake(const struct peer *p)
 {
 	const struct fabric_proto_news news = {.changes = DATA_RING};
+	uint8_t packet[BYTES];
 
+	if (p->only_refuses) {
+		make_packet(packet, p->number, 0);
+		packet[0] |= FABRIC_PROTO_REFUSED;
+		send(p->data, packet, sizeof(packet), MSG_NOSIGNAL);
+		return;
+	}
 	send(p->data, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -228,19 +238,26 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	leave_fabric(&c);
 }
 
+/* Waits until the fabric has made a turn. */
+static void await_turn(const struct peer *p)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = 1};
+
+	strcpy(m.host, "A");
+	assert_int_equal(ask_fabric(p->fabric, &m, NULL), 0);
+}
+
 /* Fills the rings and the ports from a to b while b takes nothing.  Returns the
  * number of the packets. */
 static int fill_way(struct peer *a, const struct peer *b)
 {
-	struct pollfd wait = {.fd = a->room_fd, .events = POLLOUT};
-	const uint64_t most = UINT64_MAX - 1;
 	int count = 0;
 
-	do {
-		write(a->room_fd, &most, sizeof(most));
-		while (put_packet(a, b, count & 0xff))
-			count++;
-	} while (poll(&wait, 1, FULL_MS) == 1);
+	for (int turns = 0; turns < FULL_TURNS; turns++) {
+		for (; put_packet(a, b, count & 0xff); count++)
+			turns = 0;
+		await_turn(a);
+	}
 	return count;
 }
 
@@ -262,6 +279,25 @@ static void all_packets_of_a_full_way_arrive_in_order(void **state)
 			leave_fabric(&a);
 		leave_fabric(&b);
 	}
+}
+
+/* Each message on the socket wakes the fabric. */
+static void refused_packets_wake_the_fabric(void **state)
+{
+	NEEDS_KERNEL();
+	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
+	int count;
+
+	a.only_refuses = b.only_refuses = true;
+	count = fill_way(&a, &b);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(take_mark(&b), i & 0xff);
+	for (int i = 0; i < 2000; i++) {
+		assert_true(put_packet(&a, &b, i & 0xff));
+		assert_int_equal(take_mark(&b), i & 0xff);
+	}
+	leave_fabric(&a);
+	leave_fabric(&b);
 }
 
 /* Fills the ring of a while the fabric is stopped, and expects that all packets
@@ -462,6 +498,7 @@ int main(void)
 		FABRIC_TEST(a_wake_up_without_memory_is_sent_again),
 		FABRIC_TEST(rings_are_used_when_the_program_says_so),
 		FABRIC_TEST(all_packets_of_a_full_way_arrive_in_order),
+		FABRIC_TEST(refused_packets_wake_the_fabric),
 		FABRIC_TEST(a_stopped_fabric_finds_all_packets),
 		FABRIC_TEST(nonsense_ends_one_data_end),
 		FABRIC_TEST(a_closed_end_frees_its_memory),
