@@ -33,6 +33,11 @@
  * $PACE.leaves when rdma_destroy_id began for the id that listened before, if
  * the rdma_connect had not returned by then.
  *
+ * rping, ucmatose and others give two seconds to rdma_resolve_addr and to
+ * rdma_resolve_route, and on an emulated subnet a subnet manager or a second
+ * host answers, which may get no processor for so long.  With $PACE_RESOLVE=MS
+ * both calls have MS milliseconds.
+ *
  * libiscsi gives a connection up if poll() returns nothing for 1000 ms, which
  * is too short for the emulated machine: with $PACE_POLL=MS such a poll() lasts
  * MS milliseconds at most.
@@ -49,6 +54,8 @@
 int rdma_listen(void *id, int backlog);
 int rdma_connect(void *id, void *param);
 int rdma_destroy_id(void *id);
+int rdma_resolve_addr(void *id, void *src, void *dst, int timeout_ms);
+int rdma_resolve_route(void *id, int timeout_ms);
 
 static const char *file_name(char path[256], const char *end)
 {
@@ -205,4 +212,26 @@ int rdma_destroy_id(void *id)
 	    access(path, F_OK))
 		write_time(".leaves", now_ns());
 	return next(id);
+}
+
+static int resolve_ms(int timeout_ms)
+{
+	const char *longer = getenv("PACE_RESOLVE");
+
+	return longer ? atoi(longer) : timeout_ms;
+}
+
+int rdma_resolve_addr(void *id, void *src, void *dst, int timeout_ms)
+{
+	int (*next)(void *, void *, void *, int) =
+		dlsym(RTLD_NEXT, "rdma_resolve_addr");
+
+	return next(id, src, dst, resolve_ms(timeout_ms));
+}
+
+int rdma_resolve_route(void *id, int timeout_ms)
+{
+	int (*next)(void *, int) = dlsym(RTLD_NEXT, "rdma_resolve_route");
+
+	return next(id, resolve_ms(timeout_ms));
 }

@@ -15,7 +15,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import iphosts
 import subnet
 from iphosts import hosts, interfaces, start_interfaces
-from subnet import (NET, PATIENCE_S, dissect, fabric, group_ports, managed,
+from subnet import (NET, PATIENCE_S, PATIENT, dissect, fabric, group_ports, managed,
                     managed_on)
 from system import Fail, expect, expect_ok, wait_until
 
@@ -60,10 +60,15 @@ def begin_server(host, argv):
 
 
 def both(server, client, server_argv, client_argv):
-    """Runs a server and a client on two hosts.  Returns the results of the
-    client and the server."""
-    begin_server(server, server_argv)
-    r = client.run(*client_argv)
+    """Runs a server and a client on two hosts, both with pace.so.  Returns the
+    results of the client and the server."""
+    t.need(server_argv[0])
+    # perftest's client may connect a second time before its server listens again
+    env = t.paced(**PATIENT) if server_argv[0].startswith("ib_") else \
+        {"LD_PRELOAD": t.program("pace.so"), **PATIENT}
+    words = ["env", *("%s=%s" % pair for pair in env.items())]
+    begin_server(server, [*words, *server_argv])
+    r = client.run(*words, *client_argv)
     return r, server.end()
 
 

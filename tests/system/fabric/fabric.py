@@ -426,8 +426,8 @@ def a_manager_of_a_killed_fabric_says_little():
                         env=t.environment())
         expect(b"open" in waits.stdout.readline(), "umadcheck opens no port")
         with managed_on(f):
-            killed.kill()
             begin = time.monotonic()
+            killed.kill()
             said = said_by(waits)
             expect(waits.returncode == 0 and "1 passed, 0 failed" in said, said)
             await_line(f.log, "Input/output error", 2)

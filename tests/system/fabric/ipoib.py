@@ -41,15 +41,17 @@ with socket.create_server(("", 5001)) as s:
 # Sends random bytes to TCP_SERVER, checks the answered SHA-256, and prints the rate.
 # Arguments: ADDRESS BYTES.
 TCP_CLIENT = """
-import hashlib, os, socket, sys, time
+import errno, hashlib, os, socket, sys, time
 data = os.urandom(int(sys.argv[2]))
 deadline = time.monotonic() + %d
 while True:
     try:
         c = socket.create_connection((sys.argv[1], 5001))
         break
-    except ConnectionRefusedError:
-        if time.monotonic() > deadline:
+    except OSError as why:
+        # no process listens yet, or no answer to ARP has come for three seconds
+        if why.errno not in (errno.ECONNREFUSED, errno.EHOSTUNREACH) or \\
+                time.monotonic() > deadline:
             raise
         time.sleep(0.01)
 began = time.monotonic()
@@ -221,7 +223,7 @@ def run_iperf3(server, client, port, *options):
                "':%04X .* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; "
                "done" % (port, port))
     said = client.out("iperf3", "-c", "10.9.0.2", "-p", str(port), *options)
-    return re.search(r"(\S+ [KMG]bits/sec) .*receiver", said).group(1)
+    return re.search(r"(\S+ [KMG]?bits/sec) .*receiver", said).group(1)
 
 
 def iperf3(*modes):

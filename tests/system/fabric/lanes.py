@@ -22,12 +22,6 @@ qos TRUE
 qos_max_vls 4
 qos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3
 """
-# No packet is ever discarded because it waits.
-PATIENT = """
-head_of_queue_lifetime 0x14
-leaf_head_of_queue_lifetime 0x14
-packet_life_time 0x14
-"""
 SWITCHES = 5
 SENDERS = 3  # senders of each host, which send more than a link carries
 COUNT = 4000  # packets of a sender
@@ -104,7 +98,7 @@ def show(f):
 def a_ring_deadlocks():
     """minhop uses all links of the ring in the same direction."""
     with fabric(RING) as f:
-        with managed_on(f, "H0", "-R", "minhop", options=PATIENT):
+        with managed_on(f, "H0", "-R", "minhop"):
             expect("deadlock" not in show(f), show(f))
             with ring_traffic(f, ENDLESS):
                 end = time.monotonic() + PATIENCE_S
@@ -125,7 +119,7 @@ def a_ring_without_a_cycle_works():
     with fabric(RING) as f:
         root = re.search(r"(0x\w+) \"S0\"", show(f)).group(1)
         with managed_on(f, "H0", "-R", "updn", "-a",
-                        write_file("roots", root + "\n"), options=PATIENT):
+                        write_file("roots", root + "\n")):
             await_line(f.log, "updn tables configured on all switches")
             with ring_traffic(f, COUNT) as receivers:
                 for p in receivers:

@@ -104,9 +104,9 @@ def await_master(f, host, by):
 def a_killed_master_is_replaced():
     with fabric(NET) as f, manager(f, "Hca1", "-p", "9") as (master, log):
         await_line(log, "SUBNET UP")
+        await_master(f, "Hca3", "Hca1")
         with manager(f, "Hca3", "-p", "3", options=STANDBY) as (_, second):
             await_line(second, "Entering STANDBY state")
-            await_master(f, "Hca3", "Hca1")
             master.send_signal(signal.SIGKILL)
             await_line(second, "SUBNET UP")
             await_master(f, "Hca1", "Hca3")

@@ -14,11 +14,13 @@ import subnet
 import system
 from steady import ends
 from subnet import NET, PATIENCE_S, fabric, managed_on
-from system import expect, named, wait_until
+from system import expect, wait_until
 
 RETRY_EXC = 12
 WR_FLUSH_ERR = 5
 STOP_S = 3
+# OpenSM's default, 268 ms
+HOQ_LIFE = "leaf_head_of_queue_lifetime 0x10\n"
 # How many ports Hca1 and Hca3 have.  Each port has a file of rings.
 PORTS = 2, 1
 t = system.Suite(__doc__)
@@ -28,11 +30,8 @@ subnet.use(t)
 @contextlib.contextmanager
 def managed():
     """Runs a fabric, and an OpenSM on Hca2.  Yields the fabric and its pid."""
-    before = named("adverb")
-    with fabric(NET) as f:
-        pid, = set(named("adverb")) - set(before)
-        with managed_on(f, "Hca2"):
-            yield f, pid
+    with fabric(NET) as f, managed_on(f, "Hca2", options=HOQ_LIFE):
+        yield f, f.pid()
 
 
 def rings_of(pid):
@@ -114,6 +113,15 @@ def killed_ends_harm_nobody():
         others.pause()
 
 
+def await_full(e):
+    """Waits until the rings of both ends are full: neither end receives anything
+    for half a second."""
+    before, now = None, [e.received(i) for i in (0, 1)]
+    while before != now:
+        time.sleep(0.5)
+        before, now = now, [e.received(i) for i in (0, 1)]
+
+
 def killed_fabric_ends_both():
     """Each end learns at once that the fabric is gone, even an end that waits for
     room in its ring."""
@@ -122,7 +130,7 @@ def killed_fabric_ends_both():
     with contextlib.suppress(system.Fail), managed() as (f, pid):
         with ends(f) as e:
             os.kill(pid, signal.SIGSTOP)
-            time.sleep(1)  # the rings fill
+            await_full(e)
             os.kill(pid, signal.SIGKILL)
             for end in e.both:
                 e.expect(end, "error %d" % WR_FLUSH_ERR)

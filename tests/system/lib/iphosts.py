@@ -55,14 +55,17 @@ with socket.socket(fileno=int(sys.argv[1])) as s:
 """
 
 # A program in place of ping(8), which not every machine has.  Arguments: ADDRESS SIZE
-# COUNT WHOLE.  WHOLE: 1 if no packet may be fragmented.
+# COUNT WHOLE.  WHOLE: 1 if no packet may be fragmented.  The program sends a request
+# again if no answer comes for a second: a packet may be lost, for example while the
+# subnet manager changes a LID, or if no answer to ARP comes for three seconds.
 PING = """
-import os, socket, statistics, struct, sys, time
+import errno, os, socket, statistics, struct, sys, time
 name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
 v6 = family == socket.AF_INET6
 s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
-s.settimeout(300) # less than PATIENCE_S, after which the agent kills this program
+s.settimeout(1)
+end = time.monotonic() + 300 # less than PATIENCE_S, when the agent kills the program
 if sys.argv[4] == "1": # IP_MTU_DISCOVER or IPV6_MTU_DISCOVER: always
     s.setsockopt(*(socket.IPPROTO_IPV6, 23, 2) if v6 else (socket.IPPROTO_IP, 10, 2))
 ident, data, times = os.getpid() & 0xffff, os.urandom(size), []
@@ -74,14 +77,30 @@ def checksum(p):
         total = (total & 0xffff) + (total >> 16)
     return ~total & 0xffff
 
+def send(p):
+    try:
+        s.sendto(p, at)
+    except OSError as why:
+        # the error of the last request
+        if why.errno != errno.EHOSTUNREACH:
+            raise
+        s.sendto(p, at)
+
 for n in range(count):
     p = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, n) + data
     if not v6:
         p = p[:2] + struct.pack("!H", checksum(p)) + p[4:]
     began = time.monotonic()
-    s.sendto(p, at)
+    send(p)
     while True:
-        got = s.recv(65536)
+        try:
+            got = s.recv(65536)
+        except OSError: # no answer has come, or ICMP has told that there is none
+            if time.monotonic() > end:
+                raise
+            began = time.monotonic()
+            send(p)
+            continue
         if not v6:
             got = got[(got[0] & 15) * 4:]
         if got[:1] == (b"\\x81" if v6 else b"\\0") and \\

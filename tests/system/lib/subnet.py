@@ -52,6 +52,28 @@ def write_file(name, text):
     return path
 
 
+# Tools of infiniband-diags that give up if an answer does not come within a second.
+ASKING = ("ibping", "ibportstate", "ibroute", "ibtracert", "perfquery", "saquery",
+          "sminfo", "smpquery")
+# The switches keep packets for as long as their receiver gets no processor.  By
+# OpenSM's default a switch drops packets after 268 ms.
+LIFETIMES = """
+head_of_queue_lifetime 0x14
+leaf_head_of_queue_lifetime 0x14
+packet_life_time 0x14
+"""
+# pace.so gives the programs that it is loaded into as much time as they need.
+PATIENT = {"PACE_TIMEOUT": "22", "PACE_RESOLVE": str(HANG * 1000)}
+
+
+def patient(argv):
+    """Returns @argv with a timeout of PATIENCE_S, if it runs a tool of ASKING without
+    one."""
+    if argv[0] in ASKING and "-t" not in argv:
+        return [argv[0], "-t", str(PATIENCE_S * 1000), *argv[1:]]
+    return argv
+
+
 def fabric_argv(*words):
     return [t.adverb, "fabric", *words]
 
@@ -76,8 +98,18 @@ class Fabric:
 
     def host(self, name, *argv, timeout=PATIENCE_S, **env):
         t.need(argv[0])
-        return t.adverb_run(argv, ["--fabric=" + self.socket, "--host", name],
+        return t.adverb_run(patient(argv), ["--fabric=" + self.socket, "--host", name],
                             timeout=timeout, **env)
+
+    def pid(self):
+        """Returns the process ID of the fabric."""
+        words = b"\0--socket\0" + self.socket.encode() + b"\0"
+        for one in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), \
+                    open("/proc/%s/cmdline" % one, "rb") as f:
+                if words in f.read():
+                    return int(one)
+        raise Fail("the fabric at %s does not run" % self.socket)
 
     def out(self, name, *argv, **env):
         r = self.host(name, *argv, **env)
@@ -110,13 +142,12 @@ def manager_argv(log, *more, options=""):
     """Returns the command of an OpenSM that sweeps the subnet once, and then only
     after events.  The log has at most 32 MB, so that an error that OpenSM logs again
     and again does not fill the disk.  @more: further arguments.  @options: lines of
-    OpenSM's file of options."""
+    OpenSM's file of options, of which the last for an option is valid."""
     # Without this option OpenSM calls fsync after "SUBNET UP".  On a busy disk the
     # call takes seconds, and meanwhile OpenSM answers joins of multicast groups but
     # writes no tables of the switches.
-    options += "fsync_high_avail_files FALSE\n"
     with open(log + ".options", "w") as out:
-        out.write(options)
+        out.write("fsync_high_avail_files FALSE\n" + LIFETIMES + options)
     return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", "-F",
             log + ".options", *more]
 
