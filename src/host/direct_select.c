@@ -10,7 +10,8 @@
 /* The path of a connection depends on what the broker (for a QP by LID: the
  * fabric) answers about the peer.  The connection goes by packets if
  * local_peer_has_news reports no answer about any peer for SILENCE_NS, or if no
- * answer about this peer comes for WAIT_NS. */
+ * answer about this peer comes for WAIT_NS.  For a QP by LID, WAIT_NS alone
+ * counts: the packets would need the fabric, too. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */
@@ -108,7 +109,7 @@ static bool is_late(const struct direct_select *w,
 {
 	uint64_t from = bits_max_u64(want->since_ns, w->heard_ns);
 
-	return now_ns >= from + SILENCE_NS ||
+	return (!want->by_lid && now_ns >= from + SILENCE_NS) ||
 	       now_ns >= want->since_ns + WAIT_NS;
 }
 

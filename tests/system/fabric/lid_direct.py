@@ -77,6 +77,13 @@ def perftest():
                    "%s sends packets" % argv[0])
 
 
+def fabric_is_late():
+    """The fabric answers the questions about the path after two seconds."""
+    with subnet_of("--direct") as f, ends(f, stop_s=2) as e:
+        expect(is_direct(f, e.goes_on), "the ends send packets")
+        e.pause()
+
+
 def packets_without_the_option():
     with subnet_of() as f:
         expect(not is_direct(f, lambda: run_perftest(f, PERFTEST[0])),
@@ -186,6 +193,7 @@ def peer_is_killed(**env):
 
 
 t.case("perftest by LID without packets", perftest, AREA, "perftest --direct")
+t.case("a connection waits for the answer of a late fabric", fabric_is_late)
 t.case("programs send packets if the fabric or the program wants so",
        packets_without_the_option)
 t.case("a connection without packets loses nothing when a link is cut",

@@ -3,6 +3,8 @@
 check their numbers."""
 
 import contextlib
+import os
+import signal
 import time
 
 import subnet
@@ -13,14 +15,20 @@ from system import Fail, expect
 class Ends:
     """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @env:
     environment variables of both programs.  @each: a pair of further variables, for
-    the first program and for the second program."""
+    the first program and for the second program.  @stop_s: for so many seconds the
+    fabric is stopped while the programs connect."""
 
-    def __init__(self, f, each=({}, {}), **env):
+    def __init__(self, f, each=({}, {}), stop_s=0, **env):
         self.both = [start(f, host, [subnet.t.program("steady")], **env, **more)
                      for host, more in zip(("Hca1", "Hca3"), each)]
         said = [self.line(end) for end in self.both]
+        if stop_s:
+            os.kill(f.pid(), signal.SIGSTOP)
         for end, line in zip(self.both, reversed(said)):
             self.say(end, line)
+        if stop_s:
+            time.sleep(stop_s)
+            os.kill(f.pid(), signal.SIGCONT)
         for end in self.both:
             self.expect(end, "runs")
 
@@ -70,8 +78,8 @@ class Ends:
 
 
 @contextlib.contextmanager
-def ends(f, each=({}, {}), **env):
-    e = Ends(f, each, **env)
+def ends(f, each=({}, {}), stop_s=0, **env):
+    e = Ends(f, each, stop_s, **env)
     try:
         yield e
     finally:
