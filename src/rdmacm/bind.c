@@ -83,7 +83,8 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 }
 
 /* As r_bind_later, but a failure leaves the id changed. */
-static int request_bind(struct r_id *id, const struct sockaddr *addr)
+static int request_bind(struct r_id *id, const struct sockaddr *addr,
+			bool *later)
 {
 	struct cmproto m = {0};
 	int err;
@@ -95,6 +96,7 @@ static int request_bind(struct r_id *id, const struct sockaddr *addr)
 	if (r_is_iwarp(id))
 		return 0; /* connect(2) chooses the port */
 	id->state.is_binding = true;
+	*later = true;
 	err = r_request(id, &m, CMPROTO_BIND);
 	if (!err)
 		return 0;
@@ -104,11 +106,11 @@ static int request_bind(struct r_id *id, const struct sockaddr *addr)
 		      r_ib_server(), r_reason(-err));
 }
 
-int r_bind_later(struct r_id *id, const struct sockaddr *addr)
+int r_bind_later(struct r_id *id, const struct sockaddr *addr, bool *later)
 {
 	const struct was_bound was = save_id(id);
 
-	if (!request_bind(id, addr))
+	if (!request_bind(id, addr, later))
 		return 0;
 	restore_id(id, &was);
 	return -1;

@@ -473,10 +473,12 @@ int r_bind(struct r_id *id, const struct sockaddr *addr);
  * bind.c: gives the id the device of the address, and asks the broker for a
  * port.  Does not wait for the broker's answer.  ADDR_RESOLVED or ADDR_ERROR is
  * posted when the answer has come; if the id needs r_ib_find_peer, when that
- * has ended, too.  For an iWARP device the broker is not asked, and no event is
- * posted.  Returns 0, or -1 and errno with a message.
+ * has ended, too.  Before the broker is asked, sets *later to true: if the call
+ * returns 0 then, another thread may already have destroyed the id.  For an
+ * iWARP device the broker is not asked, and no event is posted.  Returns 0, or
+ * -1 and errno with a message.
  */
-int r_bind_later(struct r_id *id, const struct sockaddr *addr);
+int r_bind_later(struct r_id *id, const struct sockaddr *addr, bool *later);
 /* Sets the address and the port, in host order, of an id that is bound, or
  * about to be. */
 void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port);

@@ -127,16 +127,6 @@ static bool wants_port(const struct sockaddr *src)
 	return r_addr_is_any(src) || r_addr_port(src);
 }
 
-/* Calls r_bind_later.  Returns 0, and stores in *later whether the broker's
- * answer will cause ADDR_RESOLVED; or returns 1 after a message. */
-static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
-{
-	if (r_bind_later(id, src))
-		return 1;
-	*later = !r_is_iwarp(id);
-	return 0;
-}
-
 /* Returns whether src can be the source address of packets to dst.  A loopback
  * address can be the source only if dst is a loopback or multicast address. */
 static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
@@ -231,7 +221,8 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 		return 1;
 	}
 	if (!r_is_bound(id))
-		return bind_later(id, (struct sockaddr *)&from, later);
+		return r_bind_later(id, (struct sockaddr *)&from, later) ? 1
+									 : 0;
 	return set_device(id, (struct sockaddr *)&from);
 }
 
@@ -285,7 +276,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 {
 	struct r_id *id = r_id(base);
 	struct rdma_addr was;
-	bool later = false, is_sync = id->is_sync;
+	bool later = false, is_sync = id->is_sync,
+	     is_resolving = r_ib_is_ip(dst_addr);
 	int err;
 
 	if (r_addr_check(dst_addr, "rdma_resolve_addr") ||
@@ -311,10 +303,13 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	set_peer(id, dst_addr);
 	/* Set before the broker can answer: r_id_bound may reset the flag. */
 	id->state.has_destination = true;
-	id->state.is_resolving = r_ib_is_ip(dst_addr);
-	if (id->state.is_resolving)
+	id->state.is_resolving = is_resolving;
+	if (is_resolving)
 		r_ib_limit_asking(id, timeout_ms);
 	id->state.resolve_err = 0;
+	/* If set_source makes `later` true, another thread may take
+	 * ADDR_RESOLVED and destroy the id before set_source returns.  If
+	 * is_resolving is true, that event also waits for r_ib_find_peer. */
 	err = set_source(id, src_addr, &later);
 	if (err)
 		id->state.has_destination = id->state.is_resolving = false;
@@ -326,7 +321,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		explain_route(dst_addr, -err);
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
-	} else if (id->state.is_resolving) {
+	} else if (is_resolving) {
 		r_ib_find_peer(id, timeout_ms);
 	} else if (!later && post_resolved(id)) {
 		return -1;
