@@ -354,7 +354,8 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 {
 	struct r_id *id = r_id(base);
 	struct ibv_cq *const given[2] = {attr->send_cq, attr->recv_cq};
-	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD;
+	bool has_pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && attr->pd;
+	struct ibv_pd *pd = has_pd ? attr->pd : base->pd;
 
 	if (base->qp || !id->device)
 		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id "
@@ -368,13 +369,11 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 		return r_fail(EINVAL, "rdma_create_qp: the protection domain "
 				      "belongs to another context than "
 				      "id->verbs; allocate one of id->verbs");
-	if (has_pd)
-		base->pd = attr->pd;
-	if (!base->pd)
-		base->pd = r_device_domain(id->device);
-	if (!base->pd)
+	if (!pd)
+		pd = r_device_domain(id->device);
+	if (!pd)
 		return fail_id(id);
-	attr->pd = base->pd;
+	attr->pd = pd;
 	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 	if (make_cqs(id, attr))
 		return fail_id(id);
@@ -383,8 +382,10 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	base->qp = ibv_create_qp_ex(base->verbs, attr);
 	if (base->qp)
 		base->qp_type = attr->qp_type;
-	if (base->qp && !make_ready(id))
+	if (base->qp && !make_ready(id)) {
+		base->pd = pd;
 		return 0;
+	}
 	/* fail_id destroys the queues that this call has made, and the program
 	 * may try again with the same *attr. */
 	attr->send_cq = given[0];

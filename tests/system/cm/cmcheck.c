@@ -526,20 +526,38 @@ static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 }
 
 /* A failed rdma_create_qp destroys the completion queues that it has made, and
- * leaves none of them in the attributes.  So the program may ask for less and
- * call again. */
+ * leaves none of them in the attributes, and the protection domain not in the
+ * id.  So the program may free the domain, ask for less, and call again. */
 static void a_failed_rdma_create_qp_leaves_no_queue(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1000, 1, 0},
 					.qp_type = IBV_QPT_RC};
+	struct ibv_pd *pd, *own;
 
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
-	EXPECT(rdma_create_qp(id[ACTIVE], NULL, &init) && errno == EINVAL);
+	own = id[ACTIVE]->pd;
+	pd = ibv_alloc_pd(id[ACTIVE]->verbs);
+	EXPECT(rdma_create_qp(id[ACTIVE], pd, &init) && errno == EINVAL);
 	EXPECT(!init.send_cq && !init.recv_cq && !id[ACTIVE]->qp);
+	EXPECT(own && id[ACTIVE]->pd == own && !ibv_dealloc_pd(pd));
 	init.cap.max_send_sge = 1;
 	EXPECT(!rdma_create_qp(id[ACTIVE], NULL, &init));
 	EXPECT(init.send_cq && id[ACTIVE]->qp);
+	rdma_destroy_qp(id[ACTIVE]);
+	end_sides();
+}
+
+static void a_queue_pair_without_a_domain_gets_that_of_the_id(void)
+{
+	struct ibv_qp_init_attr_ex init = {.cap = {1, 1, 1, 1, 0},
+					   .qp_type = IBV_QPT_RC,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD};
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(!rdma_create_qp_ex(id[ACTIVE], &init));
+	EXPECT(id[ACTIVE]->qp && id[ACTIVE]->qp->pd == id[ACTIVE]->pd);
 	rdma_destroy_qp(id[ACTIVE]);
 	end_sides();
 }
@@ -694,6 +712,8 @@ int main(int argc, char **argv)
 		  both_ends_may_disconnect_at_once);
 	check_run("a failed rdma_create_qp leaves no queue in the attributes",
 		  a_failed_rdma_create_qp_leaves_no_queue);
+	check_run("a queue pair without a protection domain gets the id's",
+		  a_queue_pair_without_a_domain_gets_that_of_the_id);
 	check_run("ECE options are for ids without a queue pair",
 		  ece_options_are_for_ids_without_a_queue_pair);
 	check_run("rdma_disconnect without a connection has no effect",
