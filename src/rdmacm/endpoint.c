@@ -25,13 +25,15 @@ static int make_active(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 	return rdma_create_qp(id, pd, attr);
 }
 
-/* Keeps the attributes: rdma_get_request creates a queue pair for each
- * connection request. */
+/* Keeps the attributes and the domain: rdma_get_request creates a queue pair
+ * for each connection request. */
 static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 			struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	if (rdma_bind_addr(id, res->ai_src_addr))
 		return -1;
+	if (pd)
+		id->pd = pd;
 	if (!attr)
 		return 0;
 	r_id(id)->listen_attr = malloc(sizeof(*attr));
@@ -40,7 +42,6 @@ static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 				      "some, or raise ulimit -v and -d");
 	*r_id(id)->listen_attr = *attr;
 	r_id(id)->listen_attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
-	r_id(id)->listen_pd = pd;
 	return 0;
 }
 
@@ -86,7 +87,7 @@ static int give_queues(struct r_id *listener, struct rdma_cm_id *id)
 	if (!listener->listen_attr)
 		return 0;
 	attr = *listener->listen_attr;
-	return rdma_create_qp(id, listener->listen_pd, &attr);
+	return rdma_create_qp(id, listener->base.pd, &attr);
 }
 
 /* No request comes after DEVICE_REMOVAL, so a call that waited for one would

@@ -190,10 +190,9 @@ struct r_id {
 	struct r_options options;
 	struct list multicasts; /* its groups: nodes r_multicast.link */
 	/* The attributes with which rdma_get_request creates queue pairs: a
-	 * copy of those of rdma_create_ep, or NULL. */
+	 * copy of those of rdma_create_ep, or NULL.  base.pd is the domain of
+	 * these queue pairs; NULL: the device's. */
 	struct ibv_qp_init_attr *listen_attr;
-	/* The protection domain of those queue pairs; NULL: the device's. */
-	struct ibv_pd *listen_pd;
 	/* The result of rdma_resolve_addrinfo, owned; or NULL. */
 	struct rdma_addrinfo *info;
 	/* owns_send_cq: rdma_create_qp has set base.send_cq.  owns_recv_cq:

@@ -237,6 +237,50 @@ static void an_endpoint_makes_a_queue_pair_for_each_request(void)
 	end_sides();
 }
 
+/* Returns a protection domain of the device that serves 127.0.0.1. */
+static struct ibv_pd *domain_of_loopback(void)
+{
+	struct ibv_pd *pd;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	pd = ibv_alloc_pd(id[ACTIVE]->verbs);
+	EXPECT(pd);
+	end_sides();
+	return pd;
+}
+
+/* A server of many addresses registers its memory before any request comes. */
+static void an_endpoint_has_the_domain_that_it_was_given(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
+				      .ai_port_space = RDMA_PS_TCP},
+			     *res = NULL;
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};
+	struct ibv_pd *pd = domain_of_loopback();
+	struct rdma_cm_id *got = NULL;
+
+	EXPECT(!rdma_getaddrinfo("0.0.0.0", "0", &hints, &res));
+	EXPECT(res && !rdma_create_ep(&listener, res, pd, &init));
+	rdma_freeaddrinfo(res);
+	if (check_is_wrong())
+		return;
+	EXPECT(listener->pd == pd);
+	EXPECT(!rdma_listen(listener, 4));
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	EXPECT(!rdma_get_request(listener, &got));
+	if (got) {
+		EXPECT(got->qp && got->qp->pd == pd);
+		EXPECT(!rdma_reject(got, NULL, 0));
+		rdma_destroy_ep(got);
+		take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	}
+	end_sides();
+	EXPECT(!ibv_dealloc_pd(pd));
+}
+
 /* The queue pair would be larger than the device allows, so the caller is
  * rejected.  No event of the request stays unacknowledged; otherwise
  * rdma_destroy_id of the listener would wait for the acknowledgement. */
@@ -378,6 +422,8 @@ int main(void)
 		  a_wait_for_an_acknowledgement_is_told);
 	check_run("an endpoint makes a queue pair for each request",
 		  an_endpoint_makes_a_queue_pair_for_each_request);
+	check_run("an endpoint has the protection domain that it was given",
+		  an_endpoint_has_the_domain_that_it_was_given);
 	check_run("an endpoint that can make no queue pair refuses a request",
 		  an_endpoint_without_queue_pairs_refuses_a_request);
 	check_run("an endpoint that can open no descriptor refuses a request",
