@@ -422,13 +422,32 @@ static int accept_roce(struct r_id *id,
 	return 0;
 }
 
+/* Also acknowledges the request's event, which rdma_get_request has given to
+ * the id: rdma_destroy_id of the listener waits for that.  The id does not have
+ * the event during the call, since then another thread may destroy the id. */
+static int accept_sync_datagram(struct r_id *id,
+				const struct rdma_conn_param *p)
+{
+	struct rdma_cm_event *event = id->base.event;
+
+	id->base.event = NULL;
+	if (accept_datagram(id, p)) {
+		id->base.event = event;
+		return -1;
+	}
+	if (event)
+		rdma_ack_cm_event(event);
+	return 0;
+}
+
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
 	struct r_id *id = r_id(base);
 	bool is_sync = id->is_sync;
 
 	if (is_datagram(id))
-		return accept_datagram(id, conn_param);
+		return is_sync ? accept_sync_datagram(id, conn_param)
+			       : accept_datagram(id, conn_param);
 	if (!id->state.is_passive || !id->device || id->state.is_decided)
 		return r_fail(EINVAL, NO_REQUEST);
 	/* The peer's initiator depth is this side's responder resources. */

@@ -281,6 +281,37 @@ static void an_endpoint_has_the_domain_that_it_was_given(void)
 	EXPECT(!ibv_dealloc_pd(pd));
 }
 
+/* Otherwise rdma_destroy_id of the listener would wait until the program has
+ * destroyed the id of the request. */
+static void an_accepted_datagram_request_is_acknowledged(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
+				      .ai_port_space = RDMA_PS_UDP},
+			     *res = NULL;
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};
+	struct rdma_cm_id *got = NULL;
+
+	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
+	EXPECT(res && !rdma_create_ep(&listener, res, NULL, &init));
+	rdma_freeaddrinfo(res);
+	if (check_is_wrong())
+		return;
+	EXPECT(!rdma_listen(listener, 4));
+	resolve_address(RDMA_PS_UDP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	EXPECT(!rdma_get_request(listener, &got));
+	if (got) {
+		EXPECT(got->event && !rdma_accept(got, NULL));
+		EXPECT(!got->event);
+		rdma_destroy_ep(listener);
+		listener = NULL;
+		take_event(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+		rdma_destroy_ep(got);
+	}
+	end_sides();
+}
+
 /* The queue pair would be larger than the device allows, so the caller is
  * rejected.  No event of the request stays unacknowledged; otherwise
  * rdma_destroy_id of the listener would wait for the acknowledgement. */
@@ -424,6 +455,8 @@ int main(void)
 		  an_endpoint_makes_a_queue_pair_for_each_request);
 	check_run("an endpoint has the protection domain that it was given",
 		  an_endpoint_has_the_domain_that_it_was_given);
+	check_run("rdma_accept acknowledges a datagram request",
+		  an_accepted_datagram_request_is_acknowledged);
 	check_run("an endpoint that can make no queue pair refuses a request",
 		  an_endpoint_without_queue_pairs_refuses_a_request);
 	check_run("an endpoint that can open no descriptor refuses a request",
