@@ -52,6 +52,19 @@ static uint64_t openings; /* how many entries were added */
  * the answer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* In the child of a fork the lock may belong to a thread that the child does
+ * not have.  If that thread was about to add or to remove an entry, no thread
+ * of the child knows the entry's handle. */
+static void after_fork(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static __attribute__((constructor)) void register_fork(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
+
 static int fail_with(int err)
 {
 	errno = err;
