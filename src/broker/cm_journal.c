@@ -128,8 +128,8 @@ bool cm_journal_has(const struct cm_journal *j, pid_t pid)
 	return false;
 }
 
-/* Whether the process has ended.  False if that cannot be told, for example
- * because no descriptor is left. */
+/* Returns whether the process has ended.  False if that cannot be told, for
+ * example because no descriptor is left. */
 static bool is_gone(const struct fd_store_entry *owner)
 {
 	int fd = fd_store_process(owner);

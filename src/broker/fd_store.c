@@ -243,7 +243,7 @@ void fd_store_note(struct fd_store *s, uint32_t index,
 		s->ledger->at[index] = *e;
 }
 
-/* Whether the process of the pidfd has ended. */
+/* Has the process of the pidfd ended? */
 static bool has_ended(int pidfd)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -251,8 +251,8 @@ static bool has_ended(int pidfd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Whether pidfd_open failed with this errno because there is no such process.
- * EINVAL, ENOENT: the pid has become the id of a thread. */
+/* Does this errno of pidfd_open mean that there is no such process?  EINVAL,
+ * ENOENT: the pid has become the id of a thread. */
 static bool is_nobody(int err)
 {
 	return err == ESRCH || err == EINVAL || err == ENOENT;

@@ -33,9 +33,12 @@ bool procfs_acts_as(pid_t id, uid_t user);
  * of other users, or that has got the capability by an exec (file
  * capabilities): such a process does not act for the program that has
  * connected.  If the capability is needed and /proc does not show the process,
- * the answer is yes only for root.  If this user namespace maps a single user,
- * and maps that user to its own number, the answer is no if the kernel does not
- * let the calling process see which namespace process id is in.
+ * the answer is yes only for root.
+ *
+ * If the kernel does not show the calling process the user namespace of process
+ * id, the namespace counts as this one if both have the same map of users.  But
+ * a map of a single user to its own number proves nothing, since that user can
+ * make another namespace with the same map: the answer is no.
  */
 bool procfs_may_bind(pid_t id, uid_t user, uint16_t port);
 

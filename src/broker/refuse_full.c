@@ -84,8 +84,10 @@ int refuse_full_accept(struct refuse_full *a, int listen_fd)
 	a->spare_fd = -1;
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	/* If another thread or process has taken the descriptor, or there was
-	 * no spare one, the connection still waits: a poll of the listener
-	 * would return at once, again and again. */
+	 * no spare one, the connection still waits at the listener.  Until
+	 * restore_spare finds a descriptor, the caller does not poll the
+	 * listener (refuse_full_may_accept), because each poll would return at
+	 * once. */
 	a->is_spent = fd >= 0 || is_full(errno);
 	if (fd < 0)
 		restore_spare(a);
@@ -98,7 +100,8 @@ void refuse_full_why(int err, char *why, size_t size)
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	/* The kernel compares the descriptors in flight with the soft limit,
-	 * which proto_send has raised to the hard limit. */
+	 * which proto_send raises to the hard limit for the repeated send after
+	 * ETOOMANYREFS (util/scm_rights.h). */
 	if (err == ETOOMANYREFS)
 		snprintf(why, size,
 			 "the broker's user has over %llu descriptors in "

@@ -33,8 +33,9 @@ static void remove_own(int beside, const char *name)
 	unlinkat(beside, name, AT_REMOVEDIR);
 }
 
-/* Whether a visible process other than this one is in the network namespace
- * with that inode number. */
+/* Is a process other than this one in the network namespace with that inode
+ * number?  Finds only processes whose namespace the kernel shows to this
+ * process. */
 static bool has_process(unsigned long long namespace)
 {
 	DIR *dir = opendir("/proc");
@@ -56,7 +57,7 @@ static bool has_process(unsigned long long namespace)
 	return found;
 }
 
-/* Whether the folder belongs to this user and holds a tree. */
+/* Does the folder belong to this user, and hold a tree? */
 static bool is_tree(int fd)
 {
 	struct stat s;
@@ -91,9 +92,9 @@ static bool is_folder(int fd, int beside, const char *name)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the folder in which the tree of tree_fd lies, and writes the tree's
- * name.  Returns the descriptor, or -1 if the tree is not that of this
- * namespace: a user may choose another name for a tree. */
+/* Opens the folder in which the tree of tree_fd lies, and writes the name of
+ * this namespace's tree.  Returns the descriptor; -1: the folder cannot be
+ * opened, or the tree has another name: a user may choose one. */
 static int open_beside(int tree_fd, char *name, size_t size)
 {
 	int top = openat(tree_fd, "../..", FOLDER);

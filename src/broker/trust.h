@@ -7,11 +7,12 @@
  * unless ADVERB_BROKER_USER names that user, and sends nothing to a broker that
  * it refuses.
  *
- * SO_PEERCRED gives the uid of a broker's user.  In a user namespace all users
- * that have no number there read as the overflow uid.  That uid is not trusted,
- * unless the network namespace belongs to the user namespace: then only a
- * process with power over both namespaces can bring a user without a number
- * into the network namespace.
+ * SO_PEERCRED gives the uid of a broker's user.  In a user namespace it gives
+ * the overflow uid for every user that has no number there.  So a broker of the
+ * overflow uid is not trusted.  If the network namespace belongs to the user
+ * namespace, the overflow uid is judged like any other uid: only a process with
+ * power over both namespaces can bring a user without a number into such a
+ * network namespace.
  *
  * No state.  Thread-safe.
  */
@@ -41,8 +42,8 @@ enum trust trust_in(uid_t user);
  * what to do: a sentence without a full stop.  pid: the broker; 0: the
  * broker is not visible. */
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size);
-/* Whether this program has more rights than its caller (set-user-ID, file
- * capabilities).  Such a program starts no broker, since its caller could
+/* Returns whether this program has more rights than its caller (set-user-ID,
+ * file capabilities).  Such a program starts no broker, since its caller could
  * disturb that broker. */
 bool trust_is_privileged(void);
 

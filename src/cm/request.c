@@ -3,8 +3,9 @@
  * Requests that begin a conversation, REQ and SIDR_REQ: finds the listener that
  * answers a request, and holds requests that wait for a listener.
  *
- * Some programs tell their peer that they listen shortly before they do.  So a
- * request that finds no listener is held for CM_HOLD_NS before it is refused.
+ * Some programs tell their peer that they listen, and begin to listen shortly
+ * afterwards.  So a request that finds no listener is held for CM_HOLD_NS
+ * before it is refused.
  * A request is also held if the listener's backlog is full, or if its sender
  * has too many unanswered requests.  It is then held until there is room, but
  * for at most FULL_NS after its last repetition.  The repetitions of a held
@@ -105,12 +106,12 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 
 /*
  * Does the request name a queue pair that has a connection with us (IBTA
- * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
- * forged so that the connection ends.  The request is refused.  If a
+ * 12.9.8.3.1)?  Then the peer has lost that connection, or somebody has forged
+ * the request to end the connection.  The request is refused.  If a
  * conversation of this manager has sent the request, the connection ends; for
  * such a request conv_find_qpn finds only a connection whose other end has the
- * same owner as the sender.  If another host has sent the request, the caller
- * gets a CM_STALE event, at most one in DOUBT_NS, and asks that host.
+ * same owner as the sender.  Otherwise the connection's consumer gets a
+ * CM_STALE event, at most one in DOUBT_NS, and asks the peer's host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,

@@ -31,7 +31,8 @@ uint32_t gid_index(const struct port *port, const uint8_t gid[16])
 	return find_index(port, gid, &index) ? index : 0;
 }
 
-/* Returns the node's port that has the GID; NULL: there is none. */
+/* Returns the port of the node that has the GID; NULL: there is none, or the
+ * node is a switch. */
 static struct port *find_port(struct node *node, const uint8_t gid[16],
 			      uint32_t *index)
 {
@@ -56,7 +57,8 @@ bool gid_find(struct fabric *f, const uint8_t gid[16], struct gid_place *place)
 	return false;
 }
 
-/* Returns the node's port that has the LID; NULL: there is none. */
+/* Returns the port of the node that has the LID; NULL: there is none, or the
+ * node is a switch. */
 static const struct port *port_of_lid(const struct node *node, uint16_t lid)
 {
 	for (int i = 1; !node_is_switch(node) && i <= node->port_count; i++)

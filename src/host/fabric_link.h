@@ -14,10 +14,11 @@
  * fabric_link_turn receives the answers to later questions.  Each message of
  * the fabric is checked.  The link ends if a message is not one that a fabric
  * of this version sends, or if the fabric refuses a question.  But the link
- * goes on if the fabric refuses rings (link_ring.h), to let a port join a group
- * (fabric_link_attach), to share the arena (fabric_link_share), or a question
- * about direct requests (link_reach.h).  A link that has ended is not opened
- * again, since a new fabric has other LIDs and data ends.
+ * goes on if the fabric refuses one of these questions: for rings
+ * (link_ring.h), to join a group (fabric_link_attach), to share the arena
+ * (fabric_link_share), or about direct requests (link_reach.h).  A link that
+ * has ended is not opened again, since a new fabric has other LIDs and data
+ * ends.
  *
  * Lock: the progress lock.  No other thread uses this file during
  * fabric_link_open, fabric_link_share, fabric_link_close and
@@ -95,16 +96,17 @@ bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
 /* Makes fabric_link_fd readable at the fabric's next packet.  False: the
- * rings (link_ring.h) have packets now, or the fabric waits for a wake-up that
- * the kernel has no memory to send.  After any thread has received packets or
- * messages, a thread calls this function again before it waits. */
+ * rings (link_ring.h) have packets now or are broken, or the fabric waits for a
+ * wake-up that the kernel has no memory to send.  After any thread has received
+ * packets or messages, a thread calls this function again before it waits. */
 bool fabric_link_idle(void);
 /*
- * Sends the first k of n frames, which all have a head, and returns k.  If k <
- * n, the socket or ring of a port is full.  The caller tries again later; a
- * caller that waits for room first calls fabric_link_wants_room, and then waits
- * for POLLOUT of fabric_link_full_fd.  Frames of a port without a data end, and
- * all frames of a link that has ended, are dropped.
+ * Sends the first k of n frames, and returns k.  Each frame is one of an
+ * InfiniBand link (engine_frame.head).  If k < n, the socket or ring of a port
+ * is full.  The caller tries again later; a caller that waits for room first
+ * calls fabric_link_wants_room, and then waits for POLLOUT of
+ * fabric_link_full_fd.  Frames of a port without a data end, and all frames of
+ * a link that has ended, are dropped.
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
 /* Called before a wait for room: makes full_fd, a descriptor that

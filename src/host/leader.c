@@ -130,8 +130,8 @@ static bool shares_core(const struct progress *p)
 /*
  * Does the leader look again at once instead of sleeping?
  *
- * For SPIN_NS after the last datagram of a stream, which is about as long as a
- * wake-up takes, the leader looks again without a yield.  For the rest of
+ * For SPIN_NS after the last datagram of a stream, the leader looks again
+ * without a yield; a wake-up takes about as long.  For the rest of
  * POLL_POLICY_LINGER_NS the leader yields the core before each look.  After any
  * other datagram the leader yields before each look, from the first look on; if
  * the program is at work on this core, the leader sleeps instead.

@@ -13,8 +13,8 @@
  * or -EINVAL with a constant sentence in *why. */
 int path_check_gid(const struct device *dev, uint32_t number, uint32_t index,
 		   struct device_gid *gid, const char **why);
-/* Does port `number` of the device allow attr->path_mtu?  Returns 0, or -EINVAL
- * with a constant sentence in *why. */
+/* Checks that port `number` of the device allows attr->path_mtu.  Returns 0, or
+ * -EINVAL with a constant sentence in *why. */
 int path_check_mtu(const struct device *dev, uint32_t number,
 		   const struct hca_qp_attr *attr, const char **why);
 

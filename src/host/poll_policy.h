@@ -181,8 +181,9 @@ enum poll_post {
  * without a poll, its posts look for the ACKs. */
 enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns);
 /* May @bytes bytes that were posted wait for more?  Called without the progress
- * lock.  Needs no fence after the push of the doorbell, since `gathered` is
- * approximate in any case. */
+ * lock.  The caller needs no fence between its push of a doorbell and the load
+ * of `gathered` here: an old value only makes a group of posts larger or
+ * smaller. */
 bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
 /* Called when @bytes bytes that were posted wait for more, without the progress
  * lock. */

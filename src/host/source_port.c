@@ -12,7 +12,8 @@
 
 #define WAITING 64 /* questions that the broker has yet to answer */
 #define KNOWN	64 /* answers kept for when the broker cannot be asked */
-/* How long a broker gives the class of a dead process to no other user. */
+/* For so long after a process has ended, a broker gives its class to no process
+ * of another user. */
 #define REST_NS (STEER_USER_REST_MS * 1000000ull)
 
 /* The broker has answered that the user of the process with this class owns

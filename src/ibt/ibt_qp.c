@@ -293,8 +293,9 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 
 static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	/* The store is atomic, because threads that post read the state without
-	 * a lock. */
+	/* The store is atomic, because threads that post load the state without
+	 * a lock.  It orders nothing: ibt_qp_enter has the fence that the state
+	 * ERR needs. */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;

@@ -7,9 +7,8 @@
 #include "util/bits.h"
 
 /* Returns how many Middles of a request may be made at once, at most `most`.
- * The last packet for which the window has room must ask for an ACK (wants_ack
- * in rc_req.c), so rc_req_tx makes that packet.  It makes the packet before
- * that one, too. */
+ * rc_req_tx makes the last two packets for which the window has room: the last
+ * one must ask for an ACK (wants_ack in rc_req.c). */
 static uint32_t count_middles(const struct ibt_qp *q, const struct req_note *n,
 			      uint32_t most)
 {

@@ -121,7 +121,7 @@ static const char *missing_opcode(const struct wqe *w)
 	       "RoCE device";
 }
 
-/* Judges w without its memory: its opcode and its length. */
+/* Judges the opcode and the length of w, but not its memory. */
 static enum hca_status judge_opcode(const struct iwarp_stream *s,
 				    const struct wqe *w, struct explain *x)
 {
