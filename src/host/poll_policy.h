@@ -167,8 +167,9 @@ bool poll_policy_is_empty(const struct poll_policy *p, bool waits);
 
 /* Does this poll make a full turn, timers included?  One poll in eight does. */
 bool poll_policy_is_full_turn(struct poll_policy *p);
-/* Does a poll skip the socket, because this process sends a stream, whose ACKs
- * come through shared memory? */
+/* Does a poll skip the socket?  True while this process sends a stream and the
+ * last three looks found nothing: the ACKs then seem to come through shared
+ * memory. */
 bool poll_policy_skips_socket(const struct poll_policy *p);
 
 enum poll_post {

@@ -319,7 +319,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_RTR:
 		q->resp.epsn = serial24(qp->attr.rq_psn);
-		/* a UD QP has no path MTU: the port's MTU is the limit */
+		/* A UD QP has no path MTU and gets the greatest one.  A request
+		 * of a UD QP has another limit: the MTU of the port of its AH
+		 * (ud_req.c). */
 		q->mtu = 128u << (qp->type == HCA_QPT_UD ? t->hca->active_mtu
 							 : qp->attr.path_mtu);
 		break;

@@ -24,10 +24,10 @@
 
 #include "rdmacm/object.h"
 
-/* How often r_last_event_serve looks for completions, once per millisecond,
- * until it posts the event in any case.  The number bounds the rounds and not
- * the time, so that a busy machine, on which the program polls late, makes the
- * wait longer. */
+/* How often r_last_event_serve looks for completions, at most once per
+ * millisecond, until it posts the event in any case.  The number bounds the
+ * rounds and not the time, so that a busy machine, on which the program polls
+ * late, makes the wait longer. */
 #define R_LAST_EVENT_ROUNDS 200
 
 /* Withholds the event e of the peer's disconnect request, and owns e, until
@@ -47,8 +47,8 @@ bool r_last_event_is_new(void);
  * called r_last_event_add calls this function with only_new before it handles
  * the broker's next message.  So an event that waits for no completion keeps
  * its place among the events of its channel.  While events are withheld, the
- * thread also calls this function each millisecond, without only_new.  Returns
- * whether events remain.
+ * thread also calls this function without only_new, each time that no message
+ * has come for a millisecond.  Returns whether events remain.
  */
 bool r_last_event_serve(bool only_new);
 /* In a forked child: drops the events of the parent. */
