@@ -463,10 +463,10 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: handles a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
-/* bind.c: binds the id to the address, at the broker or with TCP, and gives the
- * id the device of the address.  With an open address (r_addr_is_open) the id
- * is bound for all devices, and gets no device.  Returns 0, or -1 and errno
- * with a message. */
+/* bind.c: binds the id to the address, and gives the id the device of the
+ * address.  An id of RoCE is bound at the broker, and an id of iWARP by TCP or
+ * SCTP.  With an open address (r_addr_is_open) the id is bound for all devices,
+ * and gets no device.  Returns 0, or -1 and errno with a message. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
  * bind.c: gives the id the device of the address, and asks the broker for a
@@ -503,18 +503,19 @@ void r_post_lost(struct r_id *id);
  * connection request as r_post_lost does. */
 void r_post_removed(struct r_id *id);
 /* Under r_lock: prints that a request of r_request has failed with err, which
- * is -errno.  Does the work of r_post_lost, with CONNECT_ERROR in place of
- * UNREACHABLE. */
+ * is -errno.  Posts an event, or withdraws a connection request, as r_post_lost
+ * does, with CONNECT_ERROR in place of UNREACHABLE.  The id keeps its note. */
 void r_post_failed(struct r_id *id, int err);
 
 /*
  * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH), and
  * posts ROUTE_RESOLVED.  The `size` bytes of paths may have several paths.  The
  * first one with the flags GMP, PRIMARY and BIDIRECTIONAL is the id's path:
- * InfiniBand uses the whole path, RoCE its traffic class and its MTU, iWARP its
- * traffic class.  On InfiniBand the alternate path is the first other path with
- * the same flags or with ALTERNATE and BIDIRECTIONAL.  A message says that the
- * remaining paths are not used.  Returns 0, or -1 and errno with a message.
+ * InfiniBand uses the whole path, RoCE its traffic class and its MTU, and iWARP
+ * nothing of the path.  On InfiniBand the alternate path is the first other
+ * path with the same flags or with ALTERNATE and BIDIRECTIONAL.  A message says
+ * that the remaining paths are not used.  Returns 0, or -1 and errno with a
+ * message.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);
