@@ -181,8 +181,8 @@ static void flush_mads(struct cmserver *s, uint64_t now_ns)
 	struct cm_frame f;
 	struct cm_event e;
 
-	/* events first, since an event may put a message into the other ring at
-	 * once */
+	/* Events come first, since announce_event may refuse a request: then
+	 * cm_reject puts a message into the ring of messages. */
 	while (cm_event(s->cm, &e)) {
 		if (e.type == CM_REQUEST)
 			announce_event(s, &e, now_ns);

@@ -29,7 +29,8 @@ struct budget {
 	/* answers given, less one for each LIVE_REFILL_NS that has passed; at
 	 * least 0 and at most LIVE_BUDGET */
 	uint32_t spent;
-	uint64_t since_ns; /* the time up to which time has lowered `spent` */
+	/* `spent` was lowered for each LIVE_REFILL_NS up to this time */
+	uint64_t since_ns;
 };
 
 struct live {

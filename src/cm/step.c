@@ -25,7 +25,8 @@
 #define MRA_REP_EXP  18
 #define WAIT_MAX     24 /* the longest wait for an answer */
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
-/* 8.6 s: longer than the 4.3 s for which rdma_cm waits for an answer. */
+/* How long a conversation stays in ANSWERED, 8.6 s: longer than the 4.3 s for
+ * which rdma_cm waits for an answer. */
 #define ANSWERED_EXP 21
 
 static uint64_t exponent_ns(uint8_t exponent)

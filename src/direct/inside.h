@@ -42,6 +42,12 @@ static inline const struct qp *inside_original(const struct target_ref *l,
  * Reads the owner's index of collected receives into the copy.  The owner
  * writes the index all the time, so a read costs a cache miss, and only callers
  * that need the index read it.
+ *
+ * Acquire, with the release store in rq_collect: the owner reads a completion
+ * and its eager message before it stores the index.  The caller loads the index
+ * before it writes another message to the bounce buffer (eager_bounce) or, with
+ * an SRQ, another completion to the slot (rq_is_full).  Without this order the
+ * caller could overwrite what the owner still reads.
  */
 static inline void inside_see_collected(const struct target_ref *l,
 					struct qp *qp)
@@ -52,7 +58,8 @@ static inline void inside_see_collected(const struct target_ref *l,
 }
 
 /* Reads the owner's index of posted receives into the copy.  The read costs a
- * cache miss, so only callers that need the index do it. */
+ * cache miss, so only callers that need the index do it.  Acquire, with the
+ * release store in wq_commit_all (hca/wq.h), which says what the two order. */
 static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);

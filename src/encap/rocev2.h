@@ -109,7 +109,7 @@ struct rocev2_sender {
 	uint8_t starts;
 	uint8_t moves;	 /* new starts in all, at most 8 */
 	bool is_known;	 /* `last` and seen_ns are set */
-	bool has_jumped; /* the last id was refused */
+	bool has_jumped; /* the most recent id was refused */
 	bool is_damaged; /* a damaged packet came from this sender */
 };
 

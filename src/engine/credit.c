@@ -281,8 +281,9 @@ bool credit_owes_look(const struct credit_inbox *in)
 
 void credit_empty(struct credit_inbox *in)
 {
-	/* Polls that receive nothing do not write the page after EMPTY_LOOKS,
-	 * so that its cache line stays with the readers. */
+	/* After EMPTY_LOOKS polls in a row that receive nothing, the next such
+	 * polls do not write the page, so that its cache line stays in the
+	 * caches of the readers. */
 	if (!credit_owes_look(in))
 		return;
 	in->quiet++;

@@ -389,8 +389,9 @@ uint64_t port_info_life_ms(uint8_t life)
 					      : (4096ull << life) / 1000000 + 1;
 }
 
-/* An adapter's port has no HOQLife.  data_end.c gives the receiver of a packet
- * that has left by such a port ADAPTER_LIFE_MS to fetch the packet. */
+/* An adapter's port has no HOQLife.  If such a port has sent a packet straight
+ * to another adapter, without a switch, data_end.c discards the packet if the
+ * receiver fetches none for ADAPTER_LIFE_MS while the packet waits. */
 uint64_t port_info_queue_life(const struct port *port)
 {
 	return node_is_switch(port->node)

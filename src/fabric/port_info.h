@@ -53,9 +53,11 @@ bool port_info_enforces_in(const struct port *port);
 /* Does a switch's port drop packets that would leave with a P_Key that the port
  * does not have (PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
-/* Returns for how many ms a packet may be the first in the port's egress queue
- * before the port discards the packet: HOQLife for a switch's port, 1000 for a
- * port of an adapter or router; FABRIC_NEVER: no limit. */
+/* Returns HOQLife of a switch's port in ms: how long a packet may be the first
+ * in the port's egress queue (lane.c), or the first that waits for a data end
+ * at the other end of the link (data_end.c), before it is discarded.  For a
+ * port of an adapter or router returns 1000, which counts only in data_end.c;
+ * such a port's queue has no limit.  FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Returns the time in ms that a value of HOQLife or of SwitchInfo's
  * LifeTimeValue means: n is 4.096 us times 2 to the power n, rounded up to ms;

@@ -26,8 +26,10 @@ struct reach {
 	 * the subnet manager has changed the table. */
 	uint16_t pkey_index;
 	uint8_t sl;
-	uint8_t path_bits; /* of the source LID; only the LMC's bits count */
-	uint8_t mtu;	   /* path MTU: 1 to 5, for 256 to 4096 bytes */
+	/* The path bits of the source LID.  Only the lowest bits count, as many
+	 * as the LMC of the sender's port says. */
+	uint8_t path_bits;
+	uint8_t mtu; /* path MTU: 1 to 5, for 256 to 4096 bytes */
 	/* Not 0: the packets of both ends have a GRH, with these GIDs. */
 	uint8_t has_grh;
 	uint8_t sgid[16], dgid[16];
@@ -40,10 +42,14 @@ struct reach_peer {
 	 * the entry's P_Key and with the same SL come back to the source LID.
 	 */
 	uint64_t pkeys;
-	uint16_t slid;	   /* the source LID of the packets */
-	uint8_t port;	   /* the number of the peer's port */
-	uint8_t path_bits; /* of the peer's LID in the DLID */
-	uint8_t path_mask; /* the lowest bits, as many as the peer's LMC says */
+	uint16_t slid; /* the source LID of the packets */
+	uint8_t port;  /* the number of the peer's port */
+	/* The path bits of the DLID, which is the peer's base LID plus these
+	 * bits. */
+	uint8_t path_bits;
+	/* The bits of a LID that are path bits at the peer: the lowest ones, as
+	 * many as the peer's LMC says. */
+	uint8_t path_mask;
 };
 
 /* Returns the data end that the packets `r` of `from` reach, and whose answers

@@ -132,8 +132,9 @@ static uint16_t run_attribute(struct sma_call *c, uint16_t attribute)
 	}
 }
 
-/* Returns the port of an adapter whose PortInfo a request reads or sets, if the
- * request has come by another port; else NULL. */
+/* If a request reads or sets the PortInfo of a port of an adapter, and has come
+ * by another port of that adapter, returns the port that it names; else
+ * NULL. */
 static struct port *named_port(const struct sma_call *c, uint16_t attribute)
 {
 	uint32_t number = c->modifier & 0xff;

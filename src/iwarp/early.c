@@ -10,7 +10,7 @@
 struct early_segment {
 	struct ddp_header ddp;	/* its header */
 	const uint8_t *payload; /* in the caller's message */
-	uint32_t bytes;		/* of the payload */
+	uint32_t bytes;		/* the payload's length */
 };
 
 /* Places a segment of a WRITE.  The segment's key and offset are enough: no

@@ -7,8 +7,10 @@
  * the answer from the socket to the same socket.  So only opening and sending
  * are done by the shim; the kernel binds, waits, receives and closes.
  *
- * No other process can put an answer into the socket: before the first answer,
- * the shim connects the socket to itself and drops what has arrived.  If two
+ * No other process can put an answer into the socket, unless the program has
+ * joined a multicast group with the socket, which needs CAP_NET_ADMIN: before
+ * the first answer, the shim connects the socket to itself and drops what has
+ * arrived, and the kernel then refuses unicasts of other sockets.  If two
  * threads of a program send its first two requests at the same time, the shim
  * may also drop one of the answers.  A request that a program sends by write(2)
  * is not answered: write fails with ECONNREFUSED or, once the shim has
@@ -35,8 +37,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* In seconds.  The kernel keeps the time in ticks, and then returns the same
- * number of seconds: for each HZ the number of ticks fits into a long. */
+/* The mark's l_linger, in seconds.  The kernel stores the time in ticks, and
+ * getsockopt returns the same number of seconds: for each value of the kernel's
+ * HZ the number of ticks fits into a long. */
 #define MARK 479147
 /* The most bytes of one send; a longer send fails with EMSGSIZE.  Tools send
  * some dozens of bytes. */

@@ -106,8 +106,9 @@ static bool is_marked(const struct mark *m)
  * descriptor may open a file of its own at that number at any time, and libc's
  * stdio writes to the number.  A mark of another file has an owner, whose file
  * the program has closed: that owner would take this file for its own, and
- * close it.  A shown descriptor never changes its owner, and its mark may fit
- * several files.
+ * close it.  No owner gives a shown descriptor to another owner.  So if the
+ * mark is that of a shown descriptor, this file is another one, even if the
+ * mark fits it: one mark may fit several files (fd_identity_note_shown).
  */
 static bool must_move(int fd)
 {

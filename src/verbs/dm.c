@@ -24,7 +24,7 @@ static struct lock dm_lock;
 static struct list all = {&all, &all};
 static uint32_t next_handle; /* the handle of the latest device memory */
 static size_t taken;	     /* the bytes of all device memory */
-static uint32_t open_files;  /* how much device memory has an open file */
+static uint32_t open_files;  /* how many struct dm_memory have an open file */
 
 /* At most this many files stay open for peers of this host to map.  If the file
  * of each allocation stayed open, the program could reach its limit of
