@@ -14,32 +14,19 @@
 #include <unistd.h>
 
 #include "broker/proto.h"
+#include "util/scm_rights.h"
 
 #define MOST 8
 
 static void send_message(int socket, const uint8_t *data, size_t size,
 			 int count)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(MOST * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)(uintptr_t)data, size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	int fds[MOST];
 
 	for (int i = 0; i < MOST; i++)
 		fds[i] = socket;
-	if (count) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds,
-		       (size_t)count * sizeof(int));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
-	}
-	FUZZ_REQUIRE(sendmsg(socket, &msg, 0) == (ssize_t)size);
+	FUZZ_REQUIRE(scm_rights_send(socket, data, size, fds, (size_t)count,
+				     0) == (ssize_t)size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/scm_rights.h"
+
 #define SOCKET_MAX_FDS 16 /* descriptors of one message */
 
 static uint64_t skipped_ms; /* how far clocks are ahead of the kernel's */
@@ -62,23 +64,8 @@ __attribute__((constructor)) static void enter_namespace(void)
 static inline void send_with(int socket, const void *bytes, size_t size,
 			     const int *fds, size_t n)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(SOCKET_MAX_FDS * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)(uintptr_t)bytes, size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
 	FUZZ_REQUIRE(n <= SOCKET_MAX_FDS);
-	if (n) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	}
-	sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	scm_rights_send(socket, bytes, size, fds, n, MSG_DONTWAIT);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include "fabric/fabric_client.h"
 #include "hdr/lrh.h"
 #include "host/fabric_link.h"
+#include "util/scm_rights.h"
 
 char fabric_peer_path[] = "/tmp/adverb-link-XXXXXX/socket";
 
@@ -21,21 +22,9 @@ char fabric_peer_path[] = "/tmp/adverb-link-XXXXXX/socket";
 
 void fabric_peer_bring(const struct world *w, struct fabric_proto *m, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr head;
-	} control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
-			      .cmsg_level = SOL_SOCKET,
-			      .cmsg_type = SCM_RIGHTS}};
-	struct iovec part = {m, sizeof(*m)};
-	struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		h.msg_control = &control;
-		h.msg_controllen = sizeof(control);
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	}
-	assert_int_equal(sendmsg(w->control, &h, MSG_NOSIGNAL), sizeof(*m));
+	assert_int_equal(
+		scm_rights_send(w->control, m, sizeof(*m), &fd, fd >= 0, 0),
+		sizeof(*m));
 }
 
 static void answer_ca(struct world *w, struct fabric_proto *m)

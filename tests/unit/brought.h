@@ -47,23 +47,11 @@ static inline void brought_free(struct brought *b)
 static inline ssize_t brought_pass(int socket, const void *bytes, size_t size,
 				   int fd, size_t n)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(BROUGHT_MOST * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)(uintptr_t)bytes, size};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = &control,
-			   .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	int fds[BROUGHT_MOST];
 
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
 	for (size_t i = 0; i < n; i++)
-		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &fd,
-		       sizeof(int));
-	return sendmsg(socket, &m, MSG_NOSIGNAL);
+		fds[i] = fd;
+	return scm_rights_send(socket, bytes, size, fds, n, 0);
 }
 
 /* Sends a message of `size` bytes with n descriptors, at most BROUGHT_MOST.

@@ -148,26 +148,14 @@ static void a_member_with_too_many_descriptors_is_malformed(void **state)
 /* Returns an fd store as another process could make it, with this ledger. */
 static int make_foreign(int ledger)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(ALL_FDS * sizeof(int))];
-	} control = {.head = {.cmsg_len = CMSG_LEN(ALL_FDS * sizeof(int)),
-			      .cmsg_level = SOL_SOCKET,
-			      .cmsg_type = SCM_RIGHTS}};
-	struct iovec iov = {"", 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof(control.room)};
 	int store[2], all[ALL_FDS];
 
 	all[0] = ledger;
 	for (int i = 1; i < ALL_FDS; i += 2)
 		assert_int_equal(
 			socketpair(AF_UNIX, SOCK_SEQPACKET, 0, &all[i]), 0);
-	memcpy(CMSG_DATA(&control.head), all, sizeof(all));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, store), 0);
-	assert_int_equal(sendmsg(store[1], &m, 0), 1);
+	assert_int_equal(scm_rights_send(store[1], "", 1, all, ALL_FDS, 0), 1);
 	for (int i = 1; i < ALL_FDS; i++)
 		close(all[i]);
 	close(store[1]);

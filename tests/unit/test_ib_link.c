@@ -10,6 +10,7 @@
 #include "rdmacm/ib.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/scm_rights.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -52,22 +53,7 @@ static char path[sizeof("/tmp/test_ib_link.XXXXXX/socket")];
 
 static void send_answer(int connection, const struct fabric_proto *m, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {(void *)(uintptr_t)m, sizeof(*m)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(int));
-	}
-	sendmsg(connection, &message, MSG_NOSIGNAL);
+	scm_rights_send(connection, m, sizeof(*m), &fd, fd >= 0, 0);
 }
 
 static void answer_cm(const struct cmproto *to)
