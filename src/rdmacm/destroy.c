@@ -30,9 +30,9 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	 * of a call, while the call has not returned in another thread. */
 	r_ib_stop_waiting(id);
 	r_await_calls(id);
-	r_await_bound(id);
-	/* r_release comes before the wait for acknowledgements, so that the
-	 * peer learns of the end now. */
+	/* r_release also drops a request to bind that has no answer yet.  It
+	 * comes before the wait for acknowledgements, so that the peer learns
+	 * of the end now. */
 	r_release(id);
 	r_channel_move(id, NULL);
 	r_await_acks(id, "rdma_destroy_id");

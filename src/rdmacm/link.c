@@ -785,12 +785,6 @@ void r_await_calls(const struct r_id *id)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-void r_await_bound(const struct r_id *id)
-{
-	while (id->state.is_binding && owner == getpid())
-		pthread_cond_wait(&r_changed, &r_lock);
-}
-
 void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	post_message(m, kind, handle);

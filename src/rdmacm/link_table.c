@@ -163,8 +163,8 @@ static void take_answer(const struct cmproto *m)
 		pthread_cond_broadcast(&r_changed);
 		return;
 	}
-	/* The thread that has sent a BIND waits no longer, and no id would
-	 * ever release the port. */
+	/* The thread that has sent a BIND waits no longer, or the id is
+	 * destroyed, and no id would ever release the port. */
 	if (!m->err && m->new_id)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }

@@ -357,8 +357,6 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock: waits until no other thread of this process is in r_call for
  * the id. */
 void r_await_calls(const struct r_id *id);
-/* Under r_lock: waits until the broker has answered r_bind_later. */
-void r_await_bound(const struct r_id *id);
 /* link_table.c, under r_lock: sends a message of this kind about the object
  * `handle` of the broker, as r_tell_message does. */
 void r_tell(uint16_t kind, uint32_t handle);

@@ -287,6 +287,22 @@ static void an_id_is_not_bound_to_an_object_without_name(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+/* A fabric whose process is stopped does not answer. */
+static void an_id_is_destroyed_before_its_bind_is_answered(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	struct cmproto m = {.is_ib = true};
+
+	fabric.silent_at = CMPROTO_BIND;
+	id->state.is_binding = true; /* as in rdma_resolve_addr */
+	assert_int_equal(r_request(id, &m, CMPROTO_BIND), 0);
+	await_kind(CMPROTO_BIND);
+	assert_int_equal(rdma_destroy_id(&id->base), 0);
+	fabric.silent_at = 0;
+	answer_cm(&fabric.got[CMPROTO_BIND]);
+	await_kind(CMPROTO_RELEASE);
+}
+
 static void an_id_is_not_bound_to_the_service_of_another_space(void **state)
 {
 	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
@@ -750,6 +766,8 @@ int main(void)
 		cmocka_unit_test(a_fabric_that_lies_is_no_fabric),
 		cmocka_unit_test(an_id_is_bound_at_the_fabric_of_its_host),
 		cmocka_unit_test(an_id_is_not_bound_to_an_object_without_name),
+		cmocka_unit_test(
+			an_id_is_destroyed_before_its_bind_is_answered),
 		cmocka_unit_test(
 			an_id_is_not_bound_to_the_service_of_another_space),
 		cmocka_unit_test(a_route_is_resolved_once_after_the_address),
