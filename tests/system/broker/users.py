@@ -4,6 +4,7 @@
 program, which messages each program prints, and set-user-ID programs.  The
 cases need two users, so only root can run them; other users skip them."""
 
+import contextlib
 import json
 import os
 import pwd
@@ -113,7 +114,8 @@ def ends_brokers(body):
         finally:
             while brokers() or port_sockets():
                 for pid in brokers():
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 time.sleep(0.001)
     return go
 
