@@ -193,24 +193,25 @@ if have setpriv; then
 	fi
 fi
 
-# Makes USER_HOME, which the user of drop[] may write, and removes it at the
-# end.
+# Makes USER_HOME and USER_RUN, which the user of drop[] may write, and removes them
+# at the end.  USER_RUN is in memory, as XDG_RUNTIME_DIR usually is: on a disk, a
+# broker's write may take seconds while other stages write.
 user_home() {
 	USER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/adverb-home.XXXXXX")
-	mkdir "$USER_HOME/run" "$USER_HOME/tmp"
-	chmod 700 "$USER_HOME" "$USER_HOME/run"
+	USER_RUN=$(mktemp -d /dev/shm/adverb-run.XXXXXX 2>/dev/null ||
+		mktemp -d "$USER_HOME/run.XXXXXX")
+	mkdir "$USER_HOME/tmp"
+	chmod 700 "$USER_HOME" "$USER_RUN"
 	mkdir -p "$BUILD/results"
-	if is_root; then
-		chown -R $NOBODY:$NOBODY "$USER_HOME"
-		chown -R $NOBODY:$NOBODY "$BUILD/results"
-	fi
-	trap 'rm -rf "$USER_HOME"' EXIT
+	! is_root || chown -R $NOBODY:$NOBODY "$USER_HOME" "$USER_RUN" \
+		"$BUILD/results"
+	trap 'rm -rf "$USER_HOME" "$USER_RUN"' EXIT
 }
 
 # as_user COMMAND...: runs a command as the user of drop[].
 as_user() {
 	env HOME="$USER_HOME" TMPDIR="$USER_HOME/tmp" \
-		XDG_RUNTIME_DIR="$USER_HOME/run" "${drop[@]}" "$@"
+		XDG_RUNTIME_DIR="$USER_RUN" "${drop[@]}" "$@"
 }
 
 # Prints the suites of tests/system, or those with the given names.  The modules
