@@ -170,9 +170,10 @@ for count, must in ((4, False), (8, False), (12, False), (16, False),
         t.case("%d open files%s" % (count, ", softly" if kind else ""),
                limited("ulimit -%sn %d;" % (kind, count),
                        must=must and kind))
+# With -e the pingpong sleeps while its peer has no processor.
 for seconds in 1, 5:
     t.case("%d s of the processor" % seconds,
-           limited("ulimit -t %d;" % seconds, must=True))
+           limited("ulimit -t %d;" % seconds, argv=[*PAIR, "-e"], must=True))
 t.case("no other process of the user",
        limited("ulimit -u 1;", argv=OPEN))
 t.case("a stack of 64 KiB", limited("ulimit -s 64;", must=True))

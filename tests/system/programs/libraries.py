@@ -79,15 +79,19 @@ def fabric(provider, kind):
            body, "libfabric", "fi_pingpong")
 
 
+QPERF = ["qperf", "-lp", "%"]
+
+
 def qperf(test):
     """Adds a case of qperf.  A qperf server tells the client its port before
     it listens there.  The client waits until the server listens (t.paced());
     rdmacm.py tests a client that does not wait."""
     def body():
-        argv = ["qperf", "-lp", "%"]
         env = t.paced(PACE_FIRST="1")
         server, client = lab.begin(
-            argv, [*argv, "127.0.0.1", "-cm", "1", "-t", "1", test],
+            [*QPERF, "-lto", str(system.HANG)],
+            [*QPERF, "127.0.0.1", "-to", str(system.HANG), "-cm", "1", "-t", "1",
+             test],
             server_env=env, client_env=env, client_side="here")
         r = t.finish(client, system.HANG)
         server.kill()  # a qperf server never ends by itself

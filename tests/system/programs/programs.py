@@ -61,13 +61,21 @@ def need_iser(*programs):
         t.need(program)
 
 
+def iscsi(program, *words):
+    """Runs a program over libiscsi, which would give up after a second in which
+    tgtd gets no processor."""
+    return lab.run("here", [program, "-i", INITIATOR, *words, URL], system.HANG,
+                   LD_PRELOAD=t.program("pace.so"),
+                   PACE_POLL=str(system.HANG * 1000))
+
+
 def asks_a_target():
     need_iser("iscsi-inq", "iscsi-readcapacity16")
     with target(blank_disk(t, DISK)):
-        r = lab.run("here", ["iscsi-inq", "-i", INITIATOR, URL], 60)
+        r = iscsi("iscsi-inq")
         expect_ok(r)
         expect("VIRTUAL-DISK" in r.output, "no answer to INQUIRY", r)
-        r = lab.run("here", ["iscsi-readcapacity16", "-i", INITIATOR, URL], 60)
+        r = iscsi("iscsi-readcapacity16")
         expect_ok(r)
         expect("Total size:%d" % DISK in r.output,
                "the target reports another capacity", r)
@@ -76,8 +84,7 @@ def asks_a_target():
 def reads_many():
     need_iser("iscsi-perf")
     with target(blank_disk(t, DISK)):
-        r = lab.run("here", ["iscsi-perf", "-i", INITIATOR, "-t", "2", "-b",
-                             "128", "-m", "8", URL], 60)
+        r = iscsi("iscsi-perf", "-t", "2", "-b", "128", "-m", "8")
         expect_ok(r)
         expect("iops average" in r.output and "iops average 0 " not in
                r.output, "iscsi-perf prints no figures", r)

@@ -38,7 +38,8 @@ ASK = """
 import socket, sys, time
 c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 c.sendall(b"hello")
-c.close()
+c.shutdown(socket.SHUT_WR)
+c.recv(1) # the server is about to exit
 print("asked")
 time.sleep(float(sys.argv[4]))
 sys.exit(int(sys.argv[3]))
