@@ -261,7 +261,8 @@ static void a_signal_does_not_begin_the_wait_anew(void **state)
 	interrupted_after_ms = 59990;
 	receives = waits_ms = 0;
 	assert_int_equal(fabric_client_ask(pair[1], &m, NULL), -ETIMEDOUT);
-	assert_true(waits_ms > 0 && waits_ms <= 10);
+	/* 0: this thread had no processor for the last 10 ms */
+	assert_true(waits_ms <= 10);
 	assert_int_equal(receives, 1);
 	close(pair[0]);
 	close(pair[1]);

@@ -388,8 +388,8 @@ static void a_refused_client_is_told_why(void **state)
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");
 	assert_int_equal(proto_send(pair[0], &hello, NULL), 0);
+	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");
 	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0),
 			 sizeof(answer));
 	assert_int_equal(answer.kind, PROTO_REFUSED);
