@@ -19,7 +19,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import netlab
 from perftest_check import check_rows
 import system
-from system import HANG, Result, expect, expect_failed, expect_ok, expect_silent
+from system import (HANG, Result, expect, expect_failed, expect_ok, expect_silent,
+                    wait_until)
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -237,7 +238,14 @@ def strangers():
         server's memory grow by less than 512 pages."""
         s = Server(RPING_MANY)
 
+        def has_read():
+            with open("/proc/net/udp") as f, open("/proc/net/udp6") as g:
+                return all(line.split()[4].endswith(":00000000")
+                           for line in f.readlines() + g.readlines()
+                           if ":%04X " % s.port in line)
+
         def resident():
+            wait_until(has_read, "the server reads no INIT")
             with open("/proc/%d/statm" % pid) as f:
                 return int(f.read().split()[1])
         pid = s.process.pid

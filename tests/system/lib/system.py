@@ -448,6 +448,16 @@ def expect_counts(result, words):
            (counts[0], seen), result)
 
 
+def paced_ns(env, what):
+    """Returns the time that pace.so has written to the file $PACE and @what, in ns of
+    CLOCK_MONOTONIC, or now if there is no such file.  @env: from Suite.paced."""
+    try:
+        with open(env["PACE"] + what) as f:
+            return int(f.read())
+    except FileNotFoundError:
+        return time.monotonic_ns()
+
+
 def expect_silent(result):
     """Expects that the programs of @result have printed no message of adverb, except
     that a broker is late."""

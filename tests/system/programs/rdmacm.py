@@ -20,7 +20,7 @@ import netlab
 from perftest_check import check_rows
 import system
 from system import (Result, Skip, brokers, expect, expect_failed, expect_ok,
-                    expect_silent)
+                    expect_silent, paced_ns)
 
 
 def constant(path, name):
@@ -92,17 +92,10 @@ def was_in_time(env):
     qperf server does not listen after its client was rejected.  If the server
     has not listened, returns whether the broker should hold the request even
     now: if so, the client was rejected too early, and the case fails."""
-    def at(what, default):
-        try:
-            with open(env["PACE"] + what) as f:
-                return int(f.read())
-        except FileNotFoundError:
-            return default
-    now = time.monotonic_ns()
-    called = at(".calls", now)
-    heard = at(".hears", now)
+    heard, called = paced_ns(env, ".hears"), paced_ns(env, ".calls")
+    left = paced_ns(env, ".leaves") if os.path.exists(env["PACE"] + ".leaves") else 0
     t.note("held %d ms" % ((heard - called) // 1000000))
-    return heard < max(called + HOLD_NS, at(".leaves", 0) + AGAIN_NS)
+    return heard < max(called + HOLD_NS, left + AGAIN_NS)
 
 
 def held(argv, late_ms, body, **env):
