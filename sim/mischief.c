@@ -35,8 +35,8 @@ static void stall_host(struct world *w, struct host *h)
 	h->stalled_ns = choose_end(w, 200);
 }
 
-/* Makes the link of h drop all frames for a while; disturbs the subnet in a
- * world that has one. */
+/* Makes the link of h drop all frames for a while.  If the world has a subnet,
+ * disturbs the subnet instead. */
 static void unplug_host(struct world *w, struct host *h)
 {
 	if (w->subnet) {

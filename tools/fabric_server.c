@@ -81,8 +81,8 @@ static void say_closed(struct fabric_server *s, int fd, const char *why,
 		pid, pid ? "" : " (of another PID namespace)", why, remedy);
 }
 
-/* Returns a connection without a watch, which owns fd; NULL: fd is not served,
- * and the user is told why. */
+/* Returns a connection that owns fd, which epoll does not watch yet.  NULL: fd
+ * is not served, and the user is told why. */
 static struct connection *new_connection(struct fabric_server *s, int fd)
 {
 	struct connection *c = NULL;
@@ -272,8 +272,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Makes connection management, and watches the descriptors that are no
- * program's.  Returns 0 or -errno. */
+/* Makes connection management, and lets epoll watch its descriptor, the
+ * listener and the signals.  Returns 0 or -errno. */
 static int watch_all(struct fabric_server *s)
 {
 	int err = fabric_watch_add(s->epoll, &s->listener, EPOLLIN);

@@ -19,8 +19,9 @@
 #define IPOIB_RC_LINKS	  384 /* most queue pairs */
 #define IPOIB_RC_RECEIVES 256 /* receives in the shared queue */
 #define IPOIB_RC_SENDS	  64  /* most sends in flight of one queue pair */
-/* In ms.  A connection has failed if it has packets in flight, and for so long
- * none of them has been acknowledged: the neighbour has stopped. */
+/* In ms.  If packets of a connection are in flight and none of them is
+ * acknowledged for this time, the connection has failed: the neighbour has
+ * stopped. */
 #define IPOIB_RC_STUCK_MS 8000
 
 /* A connection and its queue pair. */
@@ -30,8 +31,9 @@ struct ipoib_rc_link {
 	struct ibv_qp *qp;	      /* NULL: the entry is free */
 	struct ipoib_verbs_flow flow; /* the sends of the queue pair */
 	uint32_t complete;	      /* flow.complete at the time moved_ms */
-	/* The time of the last ipoib_rc_broken that found a further completed
-	 * send, or none in flight; 0: there was no such call. */
+	/* The time at which ipoib_rc_broken last found a further completed send
+	 * or no send in flight, or first looked at this connection; 0: it has
+	 * not looked yet. */
 	uint64_t moved_ms;
 	/* The path of a connection that this side has asked for. */
 	struct route route;

@@ -8,7 +8,7 @@
  *	 4  seconds since 1970, little-endian
  *	 8  type: 21, InfiniBand
  *	 9  flags: 4, the lengths of records differ
- *	10  bytes of the record with this header, big-endian
+ *	10  bytes of this header and the packet together, big-endian
  *	12  lost packets, big-endian: 0
  *	14  bytes of the packet, big-endian
  */

@@ -71,8 +71,8 @@ size_t lrh_first(const uint8_t *p, size_t len);
 void lrh_write_vcrc(uint8_t *p, uint16_t state);
 /* Writes the VCRC of the `len` bytes at p to p + len. */
 void lrh_seal(uint8_t *p, size_t len);
-/* Returns whether the VCRC, which ends the `len` bytes at p, is right.  False
- * if len < LRH_VCRC_BYTES. */
+/* Returns whether the VCRC, which ends the `len` bytes at p, is right.  Returns
+ * false if len < LRH_VCRC_BYTES. */
 bool lrh_is_intact(const uint8_t *p, size_t len);
 
 #endif

@@ -133,8 +133,8 @@ static int open_reached(const struct walk *w, int found)
 }
 
 /* Returns why the file of a walk was not opened; NULL: strerror says why.
- * `found`: the result of walk_file.  `err`: the -errno of walk_file or, if that
- * did not fail, of the open. */
+ * `found`: the result of walk_file.  `err`: the -errno that open_reached has
+ * returned. */
 static const char *why_not_opened(const struct walk *w, int found, int err)
 {
 	if (err == -ENOENT && !*w->name)

@@ -16,7 +16,7 @@ struct table_slot {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table_slot *slots; /* under table_lock; slot 0 is unused */
 static uint32_t slot_count;
-static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
+static uint32_t lowest_free = 1; /* slots 1 to lowest_free - 1 have objects */
 static struct count process;	 /* see v_process */
 
 /* The lock is held across fork(2), so that the child has whole slots and a lock

@@ -23,9 +23,9 @@ static void *ring_again(void *arg)
 {
 	posted = 1;
 	mpsc_push(&stack, &node);
-	/* Relaxed, so that has_rung does not order the store to `posted` before
-	 * the main thread's load: a seq_cst store would hide a race in the
-	 * stack from ThreadSanitizer. */
+	/* The store to has_rung is relaxed, so that it does not order the store
+	 * to `posted` before the main thread's load: a seq_cst store to
+	 * has_rung would hide a race in the stack from ThreadSanitizer. */
 	atomic_store_explicit(&has_rung, true, memory_order_relaxed);
 	return arg;
 }

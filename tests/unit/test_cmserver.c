@@ -122,7 +122,8 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	send_request(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN,
 		     a.sent.new_id);
 	connect_to_far(&first, 1000, 1, false);
-	/* the seal that this broker puts on the same note changes nothing */
+	/* the answer has the note with this broker's seal; given back with the
+	 * seal, the note claims no queue pair either */
 	own = first.sent;
 	assert_int_not_equal(own.new_id, 0);
 	leave_alone(&first);

@@ -137,8 +137,8 @@ static bool take_message(const struct program *p, struct umad *from,
 	return true;
 }
 
-/* Has `from` answer A's request `mad`, with these path bits.  Returns whether A
- * gets the answer. */
+/* Sends an answer of `from` to A's request `mad`, with these path bits.
+ * Returns whether A gets the answer. */
 static bool answer_reaches(const struct world *w, const struct program *from,
 			   uint8_t path_bits, const uint8_t mad[MAD_BYTES])
 {

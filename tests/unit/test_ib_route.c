@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/ib_route: source addresses, P_Keys and paths, with an adapter of two
- * ports that this test plays. */
+/* rdmacm/ib_route: source addresses, P_Keys and paths.  This test replaces the
+ * calls that find and query the adapter, which has two ports. */
 #include "test.h"
 
 #include "rdmacm/ib.h"
@@ -472,7 +472,7 @@ static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 	assert_int_equal(id->path.ib.life_time, 14);
 	assert_int_equal(id->path.mtu, IBV_MTU_1024);
 	assert_false(id->path.ib.is_global);
-	r.dlid = htobe16(0xc000); /* a group's */
+	r.dlid = htobe16(0xc000); /* the LID of a multicast group */
 	errno = 0;
 	assert_int_equal(r_ib_give_route(id, &r, NULL), -1);
 	assert_int_equal(errno, EINVAL);
