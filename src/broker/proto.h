@@ -45,11 +45,12 @@ enum proto_kind {
 	PROTO_HELLO = 1,
 	/*
 	 * value: the class.  Brings to a client of the broker's user the fd
-	 * store and, with a new class, its socket and its page for writing.
-	 * Brings to a client of another user the receiving end of a new relay
-	 * and, with a new class, its page and, if the client shares its arena,
-	 * the eventfd that wakes the client.  A client of another user shows
-	 * `token` to a successor of this broker.
+	 * store and, if the class is new, the socket of the class and its page
+	 * for writing.  Brings to a client of another user the receiving end of
+	 * a new relay.  If the class of that client is new, also brings the
+	 * page of the class and, if the client shares its arena, the eventfd
+	 * that wakes the client.  A client of another user shows `token` to a
+	 * successor of this broker.
 	 */
 	PROTO_WELCOME,
 	/* value: a positive errno; why: a sentence.  If value is

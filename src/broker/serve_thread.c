@@ -172,8 +172,10 @@ static void *serve_clients(void *arg)
 	sem_post(&start->begun); /* from here on *start may be gone */
 	if (s)
 		serve_to_end(s);
-	/* In the program's table the numbers of the server's descriptors may be
-	 * files of the program, which has closed or replaced the listener. */
+	/* A thread without a table of its own uses the program's.  The program
+	 * may have closed or replaced the server's descriptors there, so
+	 * server_free, which closes them by number, could close files of the
+	 * program. */
 	if (s && has_table)
 		server_free(s);
 	return NULL;

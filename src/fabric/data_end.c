@@ -78,9 +78,10 @@ static void count_discard(const struct packet *p)
 
 void data_end_count_lost(struct packet *p)
 {
-	/* A packet that has crossed no link counts at no link.  If it is a
-	 * multicast packet, the packet that goes to the other ports shares its
-	 * payload, so is_lost must stay false here. */
+	/* A packet that has crossed no link counts at no link.  Such a
+	 * multicast packet may have its payload in common with the packet that
+	 * send_packet has sent to the switches, so is_lost must stay false
+	 * here. */
 	if (!p->in || p->payload->is_lost)
 		return;
 	p->payload->is_lost = true;
@@ -115,10 +116,11 @@ static bool is_joined(const struct data_end *end, const uint8_t gid[16])
 	return data_end_group(end, gid) < end->group_count;
 }
 
-/* Prepares the bytes that the copies for the members at the port share.  Copies
- * at other ports do not share these bytes, since is_lost is about one port
- * alone.  The bytes have the VL of the port's link, so that no member needs its
- * own copy.  False: no memory is left. */
+/* Prepares the bytes that the copies for the members at the port share.  Gives
+ * a packet that came over a link its own bytes, since is_lost is about one port
+ * alone, and writes the VL of the link there, so that no member needs its own
+ * copy.  A packet that has crossed no link keeps its bytes.  False: no memory
+ * is left. */
 static bool prepare_copies(struct packet *p)
 {
 	return !p->in || (packet_own_payload(p) && data_end_write_vl(p));

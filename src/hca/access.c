@@ -40,9 +40,10 @@ struct access *access_claim(struct hca *peer) NO_LOCK_ANALYSIS
 	return NULL;
 }
 
-/* The thread whose id names this process (memory/lock_owner.h) may have ended.
- * Then another process may have found this process dead, and have inherited the
- * slot. */
+/* Another process may have inherited the slot, so this function calls
+ * alock_leave, not alock_give.  That happens if the thread whose id names this
+ * process (memory/lock_owner.h) has ended: the other process then finds this
+ * process dead. */
 void access_release(struct access *g) NO_LOCK_ANALYSIS
 {
 	alock_leave(&g->process);

@@ -200,8 +200,8 @@ static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 	return true;
 }
 
-/* Moves qp's completions into the ring: those whose slot has the mark wqe.left,
- * or with `all` those of all receives before the cursor. */
+/* Moves qp's completions into the ring: those that rq_has_left finds, or with
+ * `all` those of all receives before the cursor. */
 static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 {
 	struct cqe c;

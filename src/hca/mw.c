@@ -131,9 +131,10 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	/* Orders the stores of the members before that of the even number.  If
-	 * a peer has loaded this number, it regards the members, which it loads
-	 * next, as those of this binding. */
+	/* Orders the stores of the members before that of the even number.
+	 * Without this order a peer that has loaded the number (mr_binding)
+	 * could then load a member of an earlier binding, and take it for one
+	 * of this binding. */
 	__atomic_store_n(&w->bindings, w->bindings + 1, __ATOMIC_RELEASE);
 	/* The release store of the new rkey orders this store, and those of the
 	 * members, before the store of the rkey.  Otherwise a peer could find

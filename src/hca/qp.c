@@ -113,8 +113,8 @@ static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 
 void qp_free(struct hca *h, struct qp *qp)
 {
-	/* A dead peer may have left qp on the list of its CQ, or may have taken
-	 * a receive of its SRQ. */
+	/* A peer that has died may have left qp on the list of qp's CQ, or may
+	 * have taken a receive of qp's SRQ. */
 	rq_settle(h, qp);
 	if (qp->recv_cq)
 		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);

@@ -92,10 +92,10 @@ bool rq_is_behind(const struct qp *qp);
 /*
  * Has a peer left a completion that the owner can collect?  Peers write the
  * cursor's cache line with each request, and each poll calls this function.  So
- * for a QP with its own queue the function does not load the cursor.  Then it
- * returns false, although rq_is_behind returns true, while a peer is still
- * writing the completion, or if the peer died before the completion was
- * written.
+ * for a QP with its own queue the function loads the mark wqe.left instead of
+ * the cursor.  A peer stores the cursor first and then the mark.  Between the
+ * two stores, and if the peer died there, this function returns false although
+ * rq_is_behind returns true.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* For the owner: collects the oldest completion that was left, which must

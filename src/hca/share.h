@@ -48,8 +48,8 @@ struct share_look {
 /* Begins to note registrations of regions that overlap [va, va + bytes). */
 void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
 		      uint64_t bytes);
-/* Ends the notes.  The caller reads l->is_outdated before it releases the ctx
- * lock. */
+/* Stops noting registrations in *l.  The caller reads l->is_outdated before it
+ * releases the ctx lock. */
 void share_look_end(struct share_look *l);
 /* The changes of the table that the registration of a region may make. */
 enum share_room {

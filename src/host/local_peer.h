@@ -95,8 +95,10 @@ int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
  * local_peer_begin, if that call has taken it. */
 void local_peer_end(void);
-/* Called after the progress thread has ended: waits until no peer works in this
- * process's arena, and unmaps the arenas of all peers. */
+/* Called after the progress thread has ended: waits for the peers inside this
+ * process's arena whose slots do not say what they may touch, and for those
+ * whose access was revoked (access_wait), and unmaps the arenas of all
+ * peers. */
 void local_peer_close(void);
 /* Called in place of local_peer_close if the arena is not shared, although
  * other processes may learn where the arena is.  Those processes then send

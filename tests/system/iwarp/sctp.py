@@ -331,7 +331,9 @@ def deaths():
         client = lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
                                     str(s.port), "-C", "1000000", "-v"], **LO)
         pair = s.process, client
-        # rping's first write of 4096 bytes reports more than three pings.
+        # rping's standard output is a pipe, so stdio passes the text to
+        # write(2) in blocks of 4096 bytes.  The first block reports more than
+        # three pings.
         system.await_output(pair[1 - victim], 4096)
         os.killpg(pair[victim].pid, signal.SIGKILL)
         r = t.finish(pair[1 - victim], HANG)
