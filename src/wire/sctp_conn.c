@@ -183,15 +183,29 @@ static void abort_so(struct socket *so)
 	sctp_conn_all.usr->close(so);
 }
 
+/* Deregisters the address of the path, unless another connection has the same
+ * path: two associations between two addresses have, if no UDP ports tell them
+ * apart.  usrsctp does not count registrations, and finds no association at an
+ * address that is not registered. */
+static void drop_path(struct sctp_conn *c)
+{
+	uint64_t id = c->path.id;
+
+	list_remove(&c->by_id);
+	if (!id)
+		return;
+	list_for_each (n, sctp_conn_bucket(id))
+		if (CONTAINER_OF(n, struct sctp_conn, by_id)->path.id == id)
+			return;
+	sctp_conn_all.usr->deregister_address((void *)(uintptr_t)id);
+}
+
 void sctp_conn_free(struct sctp_conn *c)
 {
 	if (c->so)
 		abort_so(c->so);
-	if (c->path.id)
-		sctp_conn_all.usr->deregister_address(
-			(void *)(uintptr_t)c->path.id);
+	drop_path(c);
 	list_remove(&c->link);
-	list_remove(&c->by_id);
 	list_remove(&c->dirty);
 	map_remove(&sctp_conn_all.objects, c->key);
 	fd_identity_close(c->fd);

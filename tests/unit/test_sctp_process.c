@@ -372,6 +372,54 @@ static int listen_at_chosen_ports(void)
 	return ntohs(at[1].sin6_port) == 0xc000 ? 0 : 6;
 }
 
+/* Closes an association, and waits until its other end knows. */
+static bool end_first(struct pair *p)
+{
+	uint8_t byte;
+
+	close(p->caller);
+	await_events(p->called, POLLIN | POLLRDHUP);
+	if (recv(p->called, &byte, 1, 0))
+		return false;
+	close(p->called);
+	close(p->listener);
+	return true;
+}
+
+/* In a child of fork: of two associations between two addresses, directly over
+ * IP, the first ends.  Messages of the second then arrive, also when the
+ * connections of the first have been freed.  Returns as listen_at_chosen_ports
+ * does. */
+static int outlive_another_association(void)
+{
+	struct sctp_options o = {.is_raw = true};
+	uint8_t sent[64], got[64];
+	struct pair first, second;
+	const char *why;
+
+	if (!own_network_enter())
+		return NO_NAMESPACE;
+	if (sctp_start(&o, &why))
+		return 1;
+	begin_pair(&first);
+	begin_pair(&second);
+	if (!end_first(&first))
+		return 2;
+	for (uint32_t i = 0; i < 100; i++) {
+		fill_message(sent, sizeof(sent), i);
+		if (send_fully(second.caller, sent, sizeof(sent)) !=
+		    sizeof(sent))
+			return 3;
+		await_events(second.called, POLLIN);
+		if (recv(second.called, got, sizeof(got), 0) != sizeof(got) ||
+		    memcmp(sent, got, sizeof(got)) != 0)
+			return 4;
+		poll(NULL, 0, 10);
+	}
+	end_pair(&second);
+	return 0;
+}
+
 static void expect_in_child(int (*calls)(void))
 {
 	int status = -1;
@@ -397,6 +445,12 @@ static void a_chosen_port_over_ip_is_free(void **state)
 {
 	NEEDS_LIBRARY();
 	expect_in_child(listen_at_chosen_ports);
+}
+
+static void an_association_outlives_another_between_its_addresses(void **state)
+{
+	NEEDS_LIBRARY();
+	expect_in_child(outlive_another_association);
 }
 
 /* The program may reuse the number of a descriptor.  A failed check is not
@@ -432,6 +486,8 @@ int main(void)
 			a_message_without_a_connection_leaves_no_descriptor),
 		cmocka_unit_test(a_listener_that_ends_may_keep_its_port),
 		cmocka_unit_test(two_services_may_be_bound_before_one_listens),
+		cmocka_unit_test(
+			an_association_outlives_another_between_its_addresses),
 		cmocka_unit_test(a_chosen_port_over_ip_is_free),
 		cmocka_unit_test(a_file_of_the_program_is_no_connection),
 	};
