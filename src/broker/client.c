@@ -532,6 +532,16 @@ static bool has_connection(struct client *c)
 	return c->unix_fd >= 0;
 }
 
+/* Can the client use a message although its limit on open files has kept
+ * descriptors of the message out?  A client that has its class needs none of
+ * them, except those of the relay of another user's broker.  If it closed the
+ * connection, the broker would give its class and its receive socket to another
+ * process. */
+static bool needs_no_files(const struct client *c)
+{
+	return c->class && !(is_greeting(c) && c->broker.is_other_user);
+}
+
 bool client_turn(struct client *c, struct client_news *news)
 {
 	bool is_news = false;
@@ -549,6 +559,8 @@ bool client_turn(struct client *c, struct client_news *news)
 			/* -ECONNRESET comes once: the broker's last message is
 			 * next */
 			continue;
+		if (err == -EMFILE && needs_no_files(c))
+			err = 0;
 		if (!err)
 			is_news = take_message(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)

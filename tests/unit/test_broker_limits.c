@@ -65,6 +65,45 @@ static void a_program_without_room_is_told_of_its_limit(void **state)
 	run_beside_broker(open_without_room);
 }
 
+/* Opens descriptors up to a limit. */
+static void fill_table(void)
+{
+	limit_files(FEW, HARD);
+	while (dup(0) >= 0)
+		;
+	assert_int_equal(errno, EMFILE);
+}
+
+/* The program opens as many files as it may, before the broker's answer brings
+ * a descriptor. */
+static void keep_class_without_room(void)
+{
+	struct client_want want = silent;
+	struct client_news news;
+	struct client peer, c;
+	const char *why = "";
+	uint32_t class;
+
+	want.arena_fd = memfd_create("arena", 0);
+	want.peer_wake_fd = eventfd(0, EFD_CLOEXEC);
+	if (client_open(&peer, &want, &why) || client_open(&c, &want, &why))
+		fail_msg("%s", why);
+	class = c.class;
+	assert_true(client_ask_arena(&c, peer.class));
+	fill_table();
+	while (!wait_turn(&c, &news))
+		;
+	assert_int_equal(news.what, CLIENT_NEWS_ARENA);
+	assert_int_equal(news.arena, CLIENT_ARENA_NONE);
+	assert_int_equal(c.state, CLIENT_UP);
+	assert_int_equal(c.class, class);
+}
+
+static void a_program_without_room_keeps_its_class(void **state)
+{
+	run_beside_broker(keep_class_without_room);
+}
+
 /*
  * Starts a broker in a process of its own, with room for ROOM more descriptors.
  * The broker's limit on open files stays large, since all descriptors that the
@@ -538,6 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_broker_names_what_it_lacks),
+		cmocka_unit_test(a_program_without_room_keeps_its_class),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
