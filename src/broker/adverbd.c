@@ -159,6 +159,9 @@ static void detach_process(bool foreground, int *fd)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The starter may ignore SIGTERM, by which users end a broker. */
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, foreground ? SIG_DFL : SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
