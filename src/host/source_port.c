@@ -155,6 +155,7 @@ void source_port_ask_again(void)
 {
 	uint32_t kept = 0;
 
+	alone_ns = 0;
 	for (uint32_t i = 0; i < waiters; i++)
 		if (broker_link_ask_source(broker_link_class(waiting[i].qpn),
 					   &waiting[i].from, &waiting[i].to))

@@ -182,6 +182,10 @@ static bool outlasts_broker(uint64_t later_ns)
 	/* without a broker, no class changes its owner */
 	assert_int_equal(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS),
 			 first);
+	/* a successor served for a while, and may have given the class away */
+	source_port_ask_again();
+	source_port_give_up(&engine, end_ns + 10 * REST_NS);
+	assert_false(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS));
 	close(listener);
 	engine_sources_fini(&engine.sources);
 	client_close(&other);
