@@ -431,7 +431,7 @@ part = (ctypes.c_size_t * 2)(1, 16)
 message = (ctypes.c_size_t * 7)(0, 0, ctypes.addressof(part), 1, 0, 0, 0)
 apart = (ctypes.c_size_t * 7)(0, 0, 1, 1, 0, 0, 0)
 fd = rdma.fileno()
-# a whole message whose length, the result, is in memory that is only read
+# a whole message: sendmmsg cannot store its result, msg_len, in read-only memory
 request = ctypes.create_string_buffer(struct.pack("=IHHII", 16, 5121, 1, 1, 0), 16)
 whole = (ctypes.c_size_t * 2)(ctypes.addressof(request), 16)
 fixed = mmap.mmap(-1, 4096)
