@@ -3,6 +3,7 @@
 
 #include "hca/hca.h"
 #include "util/bits.h"
+#include "util/serial24.h"
 
 #define FIRST_MULTICAST_LID 0xc000   /* IBTA Vol 1, 4.1.3 */
 #define LAST_QPN	    0xffffff /* a QPN has 24 bits: IBTA 9.2 (BTH) */
@@ -399,14 +400,18 @@ void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)
 	STORE(HCA_QP_TIMEOUT, timeout);
 	STORE(HCA_QP_RETRY_CNT, retry_cnt);
 	STORE(HCA_QP_RNR_RETRY, rnr_retry);
-	STORE(HCA_QP_RQ_PSN, rq_psn);
+	/* As with the kernel's drivers, the upper 8 bits of a PSN have no
+	 * meaning: programs pass random numbers of 31 bits. */
+	if (mask & HCA_QP_RQ_PSN)
+		t->rq_psn = a->rq_psn & SERIAL24_MASK;
 	STORE(HCA_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
 	STORE(HCA_QP_ALT_PATH, alt_ah);
 	STORE(HCA_QP_ALT_PATH, alt_pkey_index);
 	STORE(HCA_QP_ALT_PATH, alt_port_num);
 	STORE(HCA_QP_ALT_PATH, alt_timeout);
 	STORE(HCA_QP_MIN_RNR_TIMER, min_rnr_timer);
-	STORE(HCA_QP_SQ_PSN, sq_psn);
+	if (mask & HCA_QP_SQ_PSN)
+		t->sq_psn = a->sq_psn & SERIAL24_MASK;
 	STORE(HCA_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
 	STORE(HCA_QP_PATH_MIG_STATE, path_mig_state);
 	STORE(HCA_QP_DEST_QPN, dest_qpn);

@@ -210,8 +210,9 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 		subnet_gid(d->subnet, i, a.ah.sgid);
 	}
 	modify_qp(d, i, &a, masks[type].rtr);
+	/* the upper 8 bits of a PSN have no meaning */
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
-				 .sq_psn = i ? 0x123456 : 0xfffff0,
+				 .sq_psn = i ? 0x123456 : 0x5afffff0,
 				 .timeout = 14,
 				 .retry_cnt = 7,
 				 .rnr_retry = 7,
