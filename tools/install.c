@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -325,6 +326,8 @@ static int refresh_cache(const struct image *im)
 	int status = -1, err = ENOENT;
 	pid_t pid;
 
+	/* The caller may ignore SIGCHLD, and waitpid would fail. */
+	signal(SIGCHLD, SIG_DFL);
 	snprintf(root, sizeof(root), "%s", im->root);
 	if (im->dry) {
 		printf("would run ldconfig -r %s\n", root);

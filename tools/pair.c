@@ -272,6 +272,9 @@ static bool catch_signals(struct pair *p)
 {
 	sigset_t set;
 
+	/* The caller may ignore SIGCHLD.  The kernel would then reap the sides,
+	 * and waitid would not find them. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGINT);

@@ -13,6 +13,9 @@
 #include <termios.h>
 #include <unistd.h>
 
+/* Reads of what an ended side has left, which is in one pipe or terminal. */
+#define LAST_READS 64
+
 /*
  * Opens a pseudo-terminal: stdio writes to a terminal line by line, so no whole
  * line is lost when the program is killed.  In raw mode the terminal does not
@@ -116,6 +119,8 @@ static void put_bytes(struct side *s, const char *bytes, size_t size)
 	fflush(stdout);
 }
 
+/* Reads once: a side that writes without a pause must not keep the caller from
+ * its other work. */
 void side_read(struct side *s)
 {
 	char bytes[4096];
@@ -123,9 +128,10 @@ void side_read(struct side *s)
 
 	if (s->out < 0)
 		return;
-	while ((n = read(s->out, bytes, sizeof(bytes))) > 0)
+	n = read(s->out, bytes, sizeof(bytes));
+	if (n > 0)
 		put_bytes(s, bytes, (size_t)n);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	/* end of file, or EIO: the program's side of the terminal is closed */
 	if (s->line_size)
@@ -164,7 +170,8 @@ void side_fini(struct side *s)
 		kill(-s->pid, SIGKILL);
 		s->reaped = waitpid(s->pid, NULL, s->ended ? 0 : WNOHANG) > 0;
 	}
-	side_read(s);
+	for (int i = 0; i < LAST_READS; i++)
+		side_read(s);
 	if (s->line_size)
 		put_line(s);
 	if (s->out >= 0)

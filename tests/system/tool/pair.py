@@ -187,6 +187,16 @@ def names_the_side_that_hung():
            "no message names the server", r)
 
 
+def works_without_sigchld():
+    """A caller may ignore SIGCHLD, as `trap '' CHLD` does in bash."""
+    ignorant = "import os, signal, sys\n" \
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n" \
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    r = t.run([system.PYTHON, "-c", ignorant, t.adverb, "pair", "--timeout",
+               str(system.HANG), *plain(0, 4)], system.HANG)
+    expect(r.status == 4, "exit status %d" % r.status, r)
+
+
 def kills_the_survivor():
     began = time.monotonic()
     r = pair(spelled([SERVE, "@", "%", "0"], ["import sys; sys.exit(7)"]),
@@ -510,6 +520,7 @@ t.case("pair finds its server among thousands of listening sockets",
 t.case("pair exits with the larger status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
 t.case("pair says which side hung", names_the_side_that_hung)
+t.case("pair works if its caller ignores SIGCHLD", works_without_sigchld)
 t.case("pair ends the survivor when one side fails", kills_the_survivor)
 t.case("pair --stop-server ends a server that does not end by itself",
        stops_a_lasting_server)
