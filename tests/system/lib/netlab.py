@@ -101,6 +101,19 @@ class Lab:
             self.wait(lambda: self.link_local(side, name),
                       "%s gets no link-local address" % name)
 
+    def losses(self):
+        """Returns what the kernel says about lost packets in both namespaces."""
+        said = ""
+        for side in SIDES:
+            for words in (["ip", "-s", "link"], ["ip", "neigh"],
+                          ["grep", "-E", "Udp6?(In|Out|No|Rcv|Snd)|^Udp:",
+                           "/proc/net/snmp", "/proc/net/snmp6"]):
+                done = subprocess.run(self.into(side, words), check=False,
+                                      stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True)
+                said += "\n%s: %s\n%s" % (side, " ".join(words), done.stdout)
+        return said
+
     def wait(self, done, why, seconds=HANG):
         """Waits until done() is true; fails with @why after @seconds.  @why: a text,
         or a function that returns one after the wait."""

@@ -69,6 +69,8 @@ def both(argv, flag, index, to, capture=None, here=None, there=None):
         env["ADVERB_PCAP"] = capture
     r = lab.both([*words, index[0]], [*words, index[1], to], server_env=env,
                  client_env=there)
+    if r.status:
+        r.output += lab.losses()
     expect_ok(r)
     (check_pingpong if flag == "-g" else check_rows)(r)
     if capture:
