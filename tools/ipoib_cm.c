@@ -302,10 +302,9 @@ static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 	free(request);
 }
 
-/* Returns the connection or the listener that has the object `object`, or whose
- * request for an object or last request with the object has the number
- * `serial`.  An `object` or `serial` of 0 is not looked for.  NULL: there is
- * none. */
+/* Returns the connection or the listener whose object is `object`, or whose
+ * member serial or awaited is `serial`.  An argument of 0 is not looked for.
+ * NULL: there is none. */
 static struct ipoib_cm_link *link_by(struct ipoib_cm *c, uint32_t serial,
 				     uint32_t object)
 {

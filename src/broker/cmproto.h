@@ -11,9 +11,10 @@
  * INTERFACE and LEAVE.  The addresses are then GIDs of InfiniBand ports, and
  * is_ib is set in BIND, CONNECT and RESUME.
  *
- * An object stands in the broker for one rdma_cm id of a program: a port, a
- * listener or a conversation.  The broker numbers the object in the answer to
- * BIND or RESUME, or in the new_id of an event.
+ * An object of the broker is a port, a listener or a conversation.  It belongs
+ * to one rdma_cm id of a program or, at a fabric, to the listener or a
+ * connection of an IPoIB interface.  The broker gives the object's number in
+ * the answer to BIND or RESUME, or in the new_id of an event.
  *
  * DONE and EVENT bring a note of the state of the object's conversation.  When
  * the broker has been killed, the client gives the note to the successor by
@@ -24,8 +25,9 @@
  * object, or the object has no conversation; -EINVAL: the object's state, or a
  * field of the message, does not allow the request; -EDQUOT: the client's user
  * has its share of objects, listeners or conversations (share.h); -ENOMEM: no
- * further one is free.  -EOPNOTSUPP: the receiver does not serve requests of
- * this kind.  The kinds below name their further errors.
+ * further object, listener or conversation is free.  -EOPNOTSUPP: the receiver
+ * does not serve requests of this kind.  The kinds below name their further
+ * errors.
  */
 #ifndef BROKER_CMPROTO_H
 #define BROKER_CMPROTO_H

@@ -5,8 +5,7 @@
  * The devices are chosen once, at the first call of device_list.  From
  * netif_watch to netif_unwatch a thread of netif.c keeps the ports of
  * interfaces up to date, and reports the events of all ports.  An IPv4 address
- * in an argument has the form
- * ::ffff:a.b.c.d.
+ * in an argument has the form ::ffff:a.b.c.d.
  *
  * Lock: the functions themselves take a lock for the ports, under which they
  * take no other lock.  The caller makes sure that no two threads are in
@@ -33,10 +32,10 @@ typedef void netif_on_port(const struct device *dev, uint32_t number,
 void netif_watch(netif_on_port *port);
 /*
  * Sets port `number` of the InfiniBand device to the state that the fabric has
- * reported.  The thread of netif_watch reports an event for each of @changes, a
- * set of enum data_change, for which verbs have one, and an event if the port
- * has become active or has gone down; both events if the port went down and has
- * become active again.
+ * reported.  @changes is a set of enum data_change.  The thread of netif_watch
+ * reports an event for each of these changes that has an event in verbs.  It
+ * also reports an event if the port has become active or has gone down, and
+ * both of these events if the port went down and has become active again.
  */
 void netif_set_port(const struct device *dev, uint32_t number,
 		    const struct fabric_port *said, uint32_t changes);

@@ -109,7 +109,7 @@ enum direct_result {
 	DIRECT_DENIED, /* the kernel no longer permits the access */
 	/* By LID, before any part of a message was executed: the target's own
 	 * path is not the one that the subnet was asked about, or may migrate.
-	 * Packets may still arrive. */
+	 * The initiator then sends packets, which may still arrive. */
 	DIRECT_ASTRAY,
 	DIRECT_OUR_FAULT /* the initiator's own memory is not mapped */
 };

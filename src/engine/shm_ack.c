@@ -4,8 +4,9 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* A requester that is fewer than STREAM_BEHIND packets behind may wait for each
- * ACK before it sends again, and may sleep meanwhile. */
+/* A requester whose `taken` is fewer than STREAM_BEHIND PSNs before the
+ * responder's expected PSN may wait for each ACK before it sends again, and may
+ * sleep meanwhile. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)

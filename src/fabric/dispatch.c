@@ -66,9 +66,9 @@ static bool is_host(const struct node *node)
 	return is_used && !node_is_switch(node);
 }
 
-/* Answers a message of connection management that no agent takes, as the kernel
- * of a host does without listeners and conversations.  False: the message gets
- * no answer. */
+/* Answers a message of connection management that no agent takes, as a kernel
+ * without listeners and conversations does.  False: the message gets no
+ * answer. */
 static bool answer_cm(struct packet *p)
 {
 	struct cmmsg m, answer;

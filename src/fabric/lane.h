@@ -6,10 +6,10 @@
  *
  * A packet of a data end crosses a link only if the input buffer of its VL at
  * the far end has room.  The packet gives the room back when it leaves the
- * node, is dropped, or is fetched by its receiver.  So a receiver that does not
- * fetch stops its VL, link by link, back to the senders, and no other VL.  A
- * sender at its limit on one VL waits with its packets of all VLs
- * (data_may_send).
+ * node, is dropped, or is fetched by its receiver.  So if a receiver does not
+ * fetch its packets, their VL stops on one link after the other, back to the
+ * senders.  The other VLs do not stop.  A sender at its limit on one VL waits
+ * with its packets of all VLs (data_may_send).
  *
  * A link carries a limited number of blocks in one fabric_turn.  Where the
  * packets of several VLs wait for one link, the arbiter chooses (arbiter.h).

@@ -21,8 +21,8 @@
 
 /* Executes the requests at the cursor that send nothing, and returns the
  * request after them.  If no packet of this request was made yet, zeroes the
- * request's note.  NULL: there is nothing to send now, or a request has a local
- * error. */
+ * request's struct req_note.  NULL: there is nothing to send now, or a request
+ * has a local error. */
 struct wqe *unreliable_tx_next(struct ibt *t, struct ibt_qp *q);
 /* The packet or piece at the cursor was made: moves the cursor to the next. */
 void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q);

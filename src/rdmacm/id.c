@@ -203,8 +203,9 @@ static void destroy_channel(void *channel)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Waits as r_await_acks does.  own: the channel that was made for the id, which
- * is destroyed if the thread is cancelled in the wait; NULL: there is none. */
+/* Waits as r_await_acks does.  own: the channel that was made for the id; NULL:
+ * there is none.  If the thread is cancelled in the wait, destroys the channel.
+ */
 static void await_acks_with(const struct r_id *id,
 			    struct rdma_event_channel *own)
 {

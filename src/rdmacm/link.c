@@ -69,10 +69,10 @@ static void limit_waits(int fd, uint64_t ms)
 	limit_wait(fd, SO_SNDTIMEO, ms);
 }
 
-/* After a failed recv or send: returns whether a signal handler has interrupted
- * the wait, and the caller is to repeat the call, which then waits no longer
- * than to the time until_ms.  After that time sets errno to EAGAIN and returns
- * false. */
+/* Called after a failed recv or send.  Returns true if a signal handler has
+ * interrupted the wait: the caller then repeats the call, which waits no longer
+ * than to the time until_ms.  If a handler has interrupted the wait and that
+ * time is over, sets errno to EAGAIN and returns false. */
 static bool was_interrupted(int fd, int option, uint64_t until_ms)
 {
 	uint64_t now = monotonic_ms();

@@ -37,8 +37,8 @@ int u_fabric_query(struct fabric_proto *m, int *fd);
 int u_fabric_has(const char *ca_name);
 /* Stores in *number the port that `portnum` of this ABI means.  0 means the
  * first active port; if there is none, the first port with a link; or else the
- * first port.  Returns 0; -ENODEV: the adapter has no such port; -EPROTO: no
- * fabric of this version sends such an answer; or the -errno of
+ * first port.  Returns 0; -ENODEV: the adapter has no such port; -EPROTO: the
+ * range of port numbers in the fabric's answer is empty; or the -errno of
  * u_fabric_query. */
 int u_fabric_port(int portnum, uint32_t *number);
 /* Fills in *ca, which the caller releases by umad_release_ca.  Returns 0, or
