@@ -194,12 +194,16 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 
 /* The difference is signed, because rq_pass may have moved `collected` one
  * ahead of the cursor.  A peer can write any value to the cursor, so this also
- * checks rq.head: a receive that was not posted cannot have completed. */
+ * checks rq.head: a receive that was not posted cannot have completed.
+ * Acquire: orders the load of the cursor before that of `collected`, which
+ * rq_pass stores first.  In the other order a thread that is suspended between
+ * both loads could find a completion that is not there. */
 bool rq_is_behind(const struct qp *qp)
 {
+	uint32_t cursor = rq_cursor(qp);
 	uint32_t collected = shared_own(&qp->rq.collected);
 
-	return (int32_t)(rq_cursor(qp) - collected) > 0 &&
+	return (int32_t)(cursor - collected) > 0 &&
 	       (qp->srq || collected != shared_load(&qp->rq.head));
 }
 
