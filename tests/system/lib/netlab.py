@@ -96,10 +96,15 @@ class Lab:
             self.ip(side, "link set %s up" % name)
             for address in addresses:
                 self.ip(side, "address add %s dev %s" % (address, name))
-        # The kernel adds the link-local addresses when it sees the carrier.
+        # The kernel adds the link-local addresses when it sees the carrier.  An
+        # address of IPv6 is tentative until a thread of the kernel has looked at it,
+        # and until then the kernel sends nothing from it.
         for side in SIDES:
             self.wait(lambda: self.link_local(side, name),
                       "%s gets no link-local address" % name)
+            self.wait(lambda: "inet6" not in self.ip(
+                side, "-6 address show dev %s tentative" % name),
+                "an address of %s stays tentative" % name)
 
     def losses(self):
         """Returns what the kernel says about lost packets in both namespaces."""
