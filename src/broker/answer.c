@@ -70,8 +70,8 @@ void answer_version(const struct server *s, const struct conn *c,
 	introduce_broker(s, c, m, &reply);
 }
 
-/* Whether the owner of the page says there that the queue pair qpn drops all
- * packets; false if page_fd is -1. */
+/* Returns whether the owner of the page says there that the queue pair qpn
+ * drops all packets; false if page_fd is -1. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
@@ -158,10 +158,10 @@ static void tell_remote_state(const struct conn *c,
 	proto_send(c->fd, &m, NULL);
 }
 
-/* Whether the user of c may ask one more question about another host.  The
- * broker's own user always may.  Another user may if it has fewer open
- * questions than there are free places.  The LIVE_OF_ONE places that are kept
- * for connection management do not count as free. */
+/* May the user of c ask one more question about another host?  The broker's own
+ * user always may.  Another user may if it has fewer open questions than there
+ * are free places.  The LIVE_OF_ONE places that are kept for connection
+ * management do not count as free. */
 static bool may_ask(const struct server *s, const struct conn *c)
 {
 	const uint32_t most = LIVE_QUESTIONS - LIVE_OF_ONE;
@@ -264,7 +264,7 @@ void answer_page(const struct server *s, const struct conn *c,
 		close(fd);
 }
 
-/* The client that has a class; NULL: none. */
+/* Returns the client that has the class; NULL: there is none. */
 static const struct conn *owner_of(const struct server *s, uint32_t class)
 {
 	for (uint32_t i = 0; class && i < s->conns; i++)
@@ -299,8 +299,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!reply.brings)
 		return;
-	/* Too many descriptors are under way.  The client asks again, until
-	 * this has lasted for FULL_MS. */
+	/* The descriptor could not be sent, for example because too many are
+	 * under way (ETOOMANYREFS).  The client asks again, until this has
+	 * lasted for FULL_MS. */
 	if (!c->full_ms)
 		c->full_ms = now_ms;
 	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER
@@ -310,9 +311,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 }
 
 /*
- * Whether the process of a class, or another process of its user, has the
- * source port.  Only the sockets of the SO_REUSEPORT group send from port 4791,
- * and a process to which the broker relays datagrams has no such socket.
+ * Does the process of a class, or another process of its user, have the source
+ * port?  Only the sockets of the SO_REUSEPORT group send from port 4791, and a
+ * process to which the broker relays datagrams has no such socket.
  */
 static bool is_source_of(const struct server *s, uint32_t class,
 			 const struct inaddr *from, const struct inaddr *to)

@@ -4,9 +4,10 @@
  * for the broker's user, whichever client the message is for.  The kernel lets
  * a user have no more descriptors under way than RLIMIT_NOFILE (ETOOMANYREFS,
  * unix(7)).  So a request for a descriptor stays in the socket until its client
- * has read earlier answers.  A connection that has ended stays open, and counts
- * for its user, until its client has read or closed it, since the descriptors
- * that the broker has sent there are under way until then.
+ * has read earlier answers.  When the broker ends a connection, it keeps its
+ * socket open until the client has read everything or has closed the other
+ * socket, since the descriptors that the broker has sent are under way until
+ * then.  Until then the connection also counts for its user (conn.is_over).
  *
  * Part of the broker's loop: one owner, no lock, no call waits.
  */

@@ -48,11 +48,11 @@ struct user_receiver_conn {
 	struct user_receiver_conn *next; /* of the same user; `lock` */
 	struct user_receiver *of;	 /* receives from fd; set by add_conn */
 	int fd;				 /* the connection; fixed */
-	/* the end of the pair to the broker's loop; -1: the connection is over,
-	 * or refused; the thread's */
+	/* this thread's socket of the pair whose other socket the broker's loop
+	 * reads; -1: the connection is over, or refused; the thread's */
 	int pair_fd;
 	bool is_finishing; /* user_receiver_finish was called; `lock` */
-	bool is_closing;   /* user_receiver_close was called; `lock` */
+	bool is_closing;   /* the thread has to close it; `lock` */
 	bool is_refused;   /* made by user_receiver_refuse; fixed */
 	struct refuse_full_slot refusal; /* if is_refused; the thread's */
 	/* how many bytes of message[] wait to be passed on; 0: none; the
@@ -170,8 +170,9 @@ static void copy_list(const struct user_receiver *r, struct receiver_turn *t)
 	}
 }
 
-/* Ends the pair to the broker's loop.  Because of the shutdown, the loop reads
- * the end of the pair even if a child of fork has copies of both sockets. */
+/* Ends the pair to the broker's loop.  Because of the shutdown, the loop finds
+ * the end of file in its socket even if a child of fork has copies of both
+ * sockets. */
 static void end_pair(struct user_receiver_conn *c)
 {
 	if (c->pair_fd < 0)
@@ -228,9 +229,9 @@ static bool pass_on(struct user_receiver_conn *c)
 	return true;
 }
 
-/* Passes on some messages of c.  A connection that is finished is over after at
- * most LAST further messages: another process that has it open may go on
- * sending. */
+/* Passes on some messages of c.  After user_receiver_finish, passes on at most
+ * LAST messages and ends the pair: another process that has the connection open
+ * may go on sending. */
 static void forward_messages(struct user_receiver_conn *c, bool is_finishing)
 {
 	int left = is_finishing ? LAST - (int)c->finished : BATCH, got = 1;
@@ -260,8 +261,8 @@ static void refuse_conn(struct user_receiver_conn *c, bool at_once)
 	pthread_mutex_unlock(&c->of->lock);
 }
 
-/* Serves the connections that have something.  A refused connection is looked
- * at in any case, since its time may be over. */
+/* Serves the connections that have an event or have to end.  A refused
+ * connection is looked at in any case, since its time may be over. */
 static void serve_turn(struct user_receiver *r)
 {
 	struct receiver_turn *t = &r->turn;
@@ -295,7 +296,7 @@ static int patience_of(const struct receiver_turn *t, int wait_ms)
 }
 
 /* Takes one turn of a thread, and waits for at most wait_ms until a connection
- * has something; -1: without an end.  False: the thread has nothing left to do.
+ * has an event; -1: without an end.  False: the thread has nothing left to do.
  */
 static bool take_turn(struct user_receiver *r, int wait_ms)
 {
@@ -459,7 +460,7 @@ static void free_ended(struct user_receivers *s)
 	}
 }
 
-/* Gives c to the thread of that user, or to the spare thread if the user has
+/* Gives c to the thread of `user`, or to the spare thread if that user has
  * none.  Returns 0, or make_spare's -errno if there is no thread. */
 static int give_conn(struct user_receivers *s, uid_t user,
 		     struct user_receiver_conn *c)
@@ -566,8 +567,8 @@ void user_receiver_close(struct user_receiver_conn *c)
 	c->is_closing = true;
 	r->unclosed++;
 	pthread_mutex_unlock(&r->lock);
-	/* The thread may have ended meanwhile.  r is valid nevertheless, since
-	 * only the caller's thread frees it. */
+	/* The thread may have ended meanwhile.  r is valid nevertheless: before
+	 * user_receiver_end, only the caller's thread frees it. */
 	wake_thread(r);
 }
 

@@ -16,7 +16,8 @@
  *	         other than link-local ones, of interfaces that are up and
  *	         are not RoCE devices, with loopback addresses at the end
  *
- * An entry stays at its index while its address exists, with two exceptions.
+ * An entry stays at its index while its address is one of these, with two
+ * exceptions.
  * An IPv4 address replaces an IPv6 address at 1 to 3.  If the address at 0, or
  * at 1 to 3, is removed, another address of the interface moves there.
  *

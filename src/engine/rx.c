@@ -69,8 +69,9 @@ static void follow_to_packets(struct ibt *t, struct ibt_qp *q)
 		q->resp.epsn = serial24((uint32_t)from);
 }
 
-/* Do the requests to which p would belong, as a request or as an answer, go
- * direct?  If so, they have no packets, and p is not from q's peer. */
+/* Do the requests of the peer (if p is a request), or those of q (if p is an
+ * answer), go direct?  If so, they have no packets, and p is not from q's
+ * peer. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
 	return p->info->request ? peer_goes_direct(q)
@@ -375,10 +376,10 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* Does the work of is_from_wrong_port if q->source does not decide it.  Returns
- * false, and notes the source port of the packet in q, if source_check says
- * that the port is one of q's peer.  Otherwise, or if this is not known yet,
- * returns true, and the packet was counted as refused, or parked. */
+/* Does the work of is_from_wrong_port if q->source does not decide it.  If
+ * engine_sources_look says that the packet's source port is one of q's peer,
+ * notes the port in q and returns false.  Otherwise, or if that is not known
+ * yet, counts the packet as refused, or parks it, and returns true. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
@@ -410,7 +411,7 @@ static bool look_up_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Does the source port of the packet forbid to handle it now?  True if the
+/* Must the packet not be handled now, because of its source port?  True if the
  * packet is for a connection and from this host, and its source port is not
  * known to be a port of q's peer.  The port that was last found to be the
  * peer's needs no look-up until source.until_ns. */

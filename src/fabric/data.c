@@ -25,7 +25,7 @@ enum {
 	AT_SRC_QP = BTH_BYTES + 5,
 	DETH_END = BTH_BYTES + 8,
 	GID_MULTICAST = 0xff, /* first byte of a multicast GID */
-	ORPHANS_MAX = 65536,  /* data_ends.orphans at which no end opens */
+	ORPHANS_MAX = 65536,  /* no end opens at this many data_ends.orphans */
 };
 
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)

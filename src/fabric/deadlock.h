@@ -37,14 +37,16 @@ struct deadlock {
 
 /* Searches, if it is time, at f->now_ms. */
 void deadlock_tick(struct fabric *f);
-/* Returns the time of the next search, in ms; FABRIC_NEVER: no packet waits. */
+/* Returns the time of the next search, in ms; FABRIC_NEVER: no packet waits,
+ * and the last search has found no deadlock. */
 uint64_t deadlock_deadline(const struct fabric *f);
 /* Returns the sentence about the deadlock that the last search has found: the
  * links and VLs of the cycle, and a remedy; NULL: the search has found none.
  * The sentence is valid until the next fabric_turn. */
 const char *deadlock_text(const struct fabric *f);
-/* As deadlock_text, but returns the sentence once, until a search has found no
- * deadlock and a later one has found one. */
+/* Does the work of deadlock_text, but returns the sentence only once: after
+ * that returns NULL, until a search has found no deadlock and a later search
+ * has found one. */
 const char *deadlock_news(struct fabric *f);
 
 #endif

@@ -9,8 +9,8 @@
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
 
-/* Offsets in a MAD of RMPP's header, which follows the MAD header (IBTA
- * 13.6.2.1). */
+/* Offsets in a MAD.  RMPP's header follows the MAD header (IBTA 13.6.2.1), and
+ * the class header follows RMPP's. */
 enum {
 	AT_VERSION = 24,
 	AT_TYPE = 25,
@@ -41,8 +41,8 @@ enum {
 	/* How long a receiver answers repeated segments of a whole MAD: as long
 	 * as a sender repeats them. */
 	DONE_MS = REPEAT_MS * (REPEATS + 1),
-	/* Most transfers of an end in each direction, and most transfers whose
-	 * MAD has come whole. */
+	/* The limit of an end, for each of: MADs that are being sent, MADs that
+	 * are being received, and MADs that have come whole. */
 	TRANSFERS_MAX = 32,
 };
 

@@ -63,8 +63,9 @@ bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
  * and broker_link_woken was not called. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
 /* Called after broker_link_turn.  If a successor of the broker has made a new
- * relay for this process, returns once a descriptor of the relay's receiving
- * end; the caller owns the descriptor.  Else returns -1. */
+ * relay for this process, and no call has returned this relay yet, returns a
+ * descriptor of the relay's receiving end, which the caller owns.  Otherwise,
+ * or if the process has no descriptor left, returns -1. */
 int broker_link_new_relay(void);
 /* Has the broker answered broker_link_ask that a process has ended, and was the
  * engine not told of that yet? */
@@ -83,8 +84,9 @@ uint64_t broker_link_due_ns(void);
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * broker_link_turn is due, or -1.  Needs no lock. */
 int broker_link_fd(void);
-/* Returns a number that changes whenever broker_link_fd refers to another file
- * or a turn has changed broker_link_due_ns.  Needs no lock. */
+/* For the thread that waits: returns a number that changes whenever
+ * broker_link_fd refers to another file or a turn has changed
+ * broker_link_due_ns.  Needs no lock. */
 uint32_t broker_link_changes(void);
 /* For the thread that waits: tells that broker_link_fd is readable, so that the
  * next broker_link_turn reads it.  Needs no lock. */

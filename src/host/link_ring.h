@@ -23,7 +23,7 @@ struct link_ring {
 	void *memory;
 	/* The packets to the fabric. */
 	struct packet_ring_out out;
-	/* The packets of the fabric. */
+	/* The packets from the fabric. */
 	struct packet_ring_in in;
 	/* An eventfd; -1: there are no rings.  Its count is at the limit after
 	 * link_ring_wants_room, and 0 once the fabric has made room, so that

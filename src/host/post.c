@@ -32,8 +32,8 @@ static void note_post(struct progress *p, uint64_t now_ns)
 	shared_store(&p->activity.posted_on, (uint32_t)sched_getcpu());
 }
 
-/* The part of a post that needs the progress lock: sends, and looks for ACKs as
- * often as the policy says. */
+/* Does the part of a post that needs the progress lock: sends, and looks for
+ * ACKs as often as the policy says. */
 static void post_rest(struct progress *p) REQUIRES(&p->lock)
 {
 	note_post(p, p->now_ns);

@@ -44,8 +44,8 @@ bool rx_pending_is_full(const struct ibt *t)
 	       t->rx_pending.qps == t->qps;
 }
 
-/* Returns the QPN of p's sender; 0: that of the peer that q is connected with.
- */
+/* Returns the QPN of p's sender; 0 stands for the QPN of the peer with which q
+ * is connected. */
 static uint32_t sender_of(const struct ibt_qp *q, const struct pkt *p)
 {
 	return q->qp->type == HCA_QPT_UD ? p->deth.src_qpn : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The CRC of more than CRCTIER_FEW bytes by carry-less multiplication: a
- * template for vectors of any width.  A file that includes this one first
+ * template for vectors of any width.  Before a file includes this one, it
  * defines:
  *
  *	WIDE		the bytes of a vector
@@ -15,8 +15,8 @@
  *	wide_seed	adds a CRC state to the first four bytes of a vector
  *	wide_spread	fills a vector with copies of a row of crcfactor.by
  *	wide_fold	multiplies a vector by such a row, and adds a vector
- *	wide_sum	reduces a vector to 16 bytes; in the place of the
- *			vector's last 16 bytes they have the same remainder
+ *	wide_sum	reduces a vector to 16 bytes, which have the vector's
+ *			remainder at the place of its last 16 bytes
  *
  * Four sums are computed at once.  A product takes several cycles, but the
  * processor can begin a product in each cycle.

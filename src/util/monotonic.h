@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CLOCK_MONOTONIC: the time since some point before the program began, which is
- * never set back.  No state, no lock, no cancellation point.  A sans-IO folder
- * does not include this header: it gets the time as an argument.
+ * CLOCK_MONOTONIC: the time since some point before the program began.  The
+ * clock is never set back.  No state, no lock, no cancellation point.  No file
+ * of a sans-IO folder includes this header: its functions get the time as an
+ * argument.
  */
 #ifndef UTIL_MONOTONIC_H
 #define UTIL_MONOTONIC_H

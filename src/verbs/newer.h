@@ -171,8 +171,8 @@ int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context,
 		     struct ibv_comp_cntr_init_attr *attr);
-/* Frees a counter.  Returns 0, or EBUSY with a message while the counter is
- * attached to queue pairs. */
+/* Frees a counter.  Returns 0, or a positive errno with a message.  EPERM: in a
+ * forked child.  EBUSY: the counter is attached to queue pairs. */
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter);
 /* Sets the number of completed requests or bytes.  Returns 0, or EPERM with a
  * message in a forked child. */

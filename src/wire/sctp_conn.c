@@ -184,9 +184,9 @@ static void abort_so(struct socket *so)
 }
 
 /* Deregisters the address of the path, unless another connection has the same
- * path: two associations between two addresses have, if no UDP ports tell them
- * apart.  usrsctp does not count registrations, and finds no association at an
- * address that is not registered. */
+ * path.  Two associations between the same two addresses have the same path if
+ * no UDP ports tell them apart.  usrsctp does not count registrations, and
+ * finds no association at an address that is not registered. */
 static void drop_path(struct sctp_conn *c)
 {
 	uint64_t id = c->path.id;
@@ -382,8 +382,8 @@ static bool hand_over(struct sctp_conn *c)
 	return is_sent;
 }
 
-/* Opens the connection of a peer that has announced DDP, and sends its struct
- * sctp_news.  False: that failed, and the connection is freed. */
+/* Opens the connection of a peer that has announced DDP, and sends the owner a
+ * struct sctp_news.  False: that failed, and the connection is freed. */
 static bool open_conn(struct sctp_conn *c)
 {
 	struct sctp_news news;

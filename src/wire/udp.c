@@ -119,9 +119,9 @@ int udp_bind(uint16_t port)
 	return bind_udp(port, &is_v4);
 }
 
-/* Finds out whether fd is a UDP socket or a relay.  Sets u->fd, the main
- * sender's socket, that socket's port in *port and, for a relay, u->silent_fd.
- * Returns 0 or -errno. */
+/* Finds out whether fd is a UDP socket or a relay.  Sets u->fd; u->tx.fd, the
+ * socket of the main sender; *port, the port of that socket; and, for a relay,
+ * u->silent_fd.  Returns 0 or -errno. */
 static int find_main_sender(struct udp_socket *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
@@ -288,10 +288,10 @@ static void put_file(struct udp_socket *u, int fd)
 
 /*
  * Called when the broker has closed its end of the relay.  poll would always
- * report such a relay as ready, so an eventfd that is never ready replaces the
- * relay.  dup3 needs no free descriptor.  The thread must not be cancelled
- * here, since it holds the progress lock.  Returns 0, the number of datagrams
- * that were received.
+ * report such a relay as readable, so an eventfd that is never readable
+ * replaces the relay.  dup3 needs no free descriptor.  The thread must not be
+ * cancelled here, since it holds the progress lock.  Returns 0, the number of
+ * datagrams that were received.
  */
 static int replace_relay(struct udp_socket *u)
 {
