@@ -53,8 +53,8 @@ static const char *const why[QP_WAITS] = {
 		"the socket of the peer's process on this host is full",
 };
 
-/* Returns what the QP waits for; a QP that may not send waits for nothing.  The
- * value is another process's, and may be any. */
+/* Returns what the QP waits for; a QP that may not send waits for nothing.
+ * Another process has written qp->stats.wait, so any number may be there. */
 static enum qp_wait wait_of(const struct qp *qp)
 {
 	bool sends = qp->state == HCA_QP_RTS || qp->state == HCA_QP_SQD;

@@ -60,7 +60,7 @@ static bool is_one(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Whether this network namespace belongs to this user namespace. */
+/* Does this network namespace belong to the user namespace `ours`? */
 static bool owns_network(const struct stat *ours)
 {
 	struct stat owners;
@@ -138,8 +138,8 @@ bool user_has_proc(void)
 	       !stat("/proc/self/ns/net", &s);
 }
 
-/* Whether a process is in this user namespace.  The kernel shows a process's
- * namespaces to the process's user, and to users with power over that user. */
+/* Is a process in this user namespace?  The kernel shows a process's namespaces
+ * to the process's user, and to users with power over that user. */
 static bool is_of_our_namespace(pid_t pid)
 {
 	struct stat ours, its;

@@ -92,13 +92,13 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 void user_receiver_finish(struct user_receiver_conn *c);
 /* Has the thread close the connection.  c is invalid from then on. */
 void user_receiver_close(struct user_receiver_conn *c);
-/* Whether the broker may accept connections: no user has USER_RECEIVER_UNCLOSED
+/* May the broker accept connections?  True: no user has USER_RECEIVER_UNCLOSED
  * connections that are still to be closed. */
 bool user_receiver_may_accept(const struct user_receivers *s);
 /* Frees the threads that have ended, makes the spare thread, and interrupts
- * threads that have connections to close.  Returns how many milliseconds poll
- * may wait; `wait`: how long it may wait for other reasons; -1: without an end.
- */
+ * threads that have connections to close.  Returns for how many milliseconds
+ * the caller's poll(2) may wait; -1: without a limit.  wait: the limit that the
+ * caller has without these threads, with the same meaning of -1. */
 int user_receiver_turn(struct user_receivers *s, int wait);
 /* Ends all threads, and closes the connections that are left.  Waits for each
  * thread for a tenth of a second at most; a thread that still waits in a close

@@ -56,8 +56,9 @@ enum {
 struct packet_ring_words {
 	/* The end of the packets.  The producer stores it. */
 	ring_index tail;
-	/* The producer waits for room.  A consumer that makes room clears the
-	 * flag, and wakes the producer. */
+	/* The producer waits for room.  A consumer whose packet_ring_release
+	 * leaves half of the ring free, or more, clears the flag, and wakes the
+	 * producer. */
 	shared_flag wants_room;
 	/* Puts the consumer's words into a cache line of their own. */
 	uint8_t apart[PACKET_RING_BLOCK - 2 * sizeof(uint32_t)];

@@ -59,8 +59,8 @@ bool port_info_enforces_out(const struct port *port);
  * port of an adapter or router returns 1000, which counts only in data_end.c;
  * such a port's queue has no limit.  FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
-/* Returns the time in ms that a value of HOQLife or of SwitchInfo's
- * LifeTimeValue means: n is 4.096 us times 2 to the power n, rounded up to ms;
+/* Returns the time in ms that `life`, a value of HOQLife or of SwitchInfo's
+ * LifeTimeValue, means: 4.096 us times 2 to the power `life`, rounded up to ms;
  * FABRIC_NEVER for 20 and greater values. */
 uint64_t port_info_life_ms(uint8_t life);
 /* Returns VLStallCount: how many packets in sequence are discarded after
@@ -78,7 +78,8 @@ void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);
 bool port_info_has_gid(const struct port *port, const uint8_t gid[16]);
 /* Does the port receive packets to this unicast LID? */
 bool port_info_has_lid(const struct port *port, uint16_t lid);
-/* Stores the fields of PortInfo, except the two states, in *shown. */
+/* Stores in *shown the rate, and those fields of PortInfo that struct
+ * fabric_port has, but neither PortState nor PortPhysicalState. */
 void port_info_show(const struct port *port, struct fabric_port *shown);
 
 #endif

@@ -85,8 +85,9 @@ struct engine_refused {
 	 * the ICRC is wrong; for a packet by LID, the frame (lrh_frame), ICRC
 	 * or VCRC is wrong.  unknown_qp: the QPN does not exist or serves
 	 * another transport, or no QP is in the group.  wrong_peer: the packet
-	 * is not from the QP's peer, or came to an address that no device has.
-	 */
+	 * may not come to the QP, mostly because it is not from the QP's peer
+	 * (refuse_wrong_peer in engine/rx.c); or it came to an address that no
+	 * device has. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;

@@ -48,7 +48,8 @@ struct clock {
 	/* For how many ticks the last reading is used: good_for, or 0 if the
 	 * reading was interrupted. */
 	uint64_t until;
-	/* Nanoseconds for each tick, with 32 bits of fraction, rounded down. */
+	/* Nanoseconds for each tick, with 32 bits of fraction; a little less
+	 * than was measured (SLOW in clock.c). */
 	uint64_t rate;
 	/* The reading from which the rate is measured.  base_tick: the counter
 	 * then; 0: there is no such reading.  base_ns: the clock's time. */

@@ -16,9 +16,9 @@
  *
  * If several threads of the program wait, the progress thread leads.  Otherwise
  * one of them could lead and then work for long after its event, and the others
- * would wait until the progress thread's nap ends.  The progress thread also
- * leads while a thread waits in poll(2) on a channel's descriptor, because this
- * file does not know such a thread.
+ * would wait until the progress thread's nap ends.  A thread that waits in
+ * poll(2) on a channel's descriptor never leads, because this file does not
+ * know that thread.
  *
  * A signal ends the wait of a leading thread as it would end the read of a
  * completion channel.  If some of the program's handlers restart system calls

@@ -64,8 +64,9 @@ bool r_table_has_note(const struct r_id *id)
 
 /* Returns whether a request of this kind counts for PENDING.  The subnet
  * administration may take a minute to answer a ROUTE or JOIN, and other
- * requests must not wait so long.  Only a fabric gets these two kinds, and a
- * fabric has no successor to which link.c would repeat them. */
+ * requests must not wait so long.  Only a fabric gets these two kinds.  A
+ * fabric has no successor, so ask_pending (link.c), which would wait for one
+ * answer after the other, never repeats them. */
 static bool is_counted(uint16_t kind)
 {
 	return kind != CMPROTO_ROUTE && kind != CMPROTO_JOIN;

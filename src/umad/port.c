@@ -45,16 +45,18 @@ static struct open_port ports[OPEN_MAX_PORTS];
 static uint64_t openings; /* how many entries were added */
 /* Protects ports[] and openings.  umad_recv also holds the lock from reading a
  * message's length to taking the message, so that no other thread takes the
- * message in between.  umad_send and umad_recv hold the lock for send(2) and
- * recv(2), but not for poll(2), so that no other thread closes the socket and
- * opens another file under its number.  ask_on also holds the lock until the
+ * message in between.  umad_send and umad_recv hold the lock during send(2) and
+ * recv(2), so that no other thread meanwhile closes the socket and opens
+ * another file under its number; they do not hold the lock during poll(2),
+ * which may wait for long.  ask_on also holds the lock until the
  * fabric has answered, so that no other thread closes the connection or reads
  * the answer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* In the child of a fork the lock may belong to a thread that the child does
- * not have.  If that thread was about to add or to remove an entry, no thread
- * of the child knows the entry's handle. */
+ * not have.  That thread may have left an entry half written.  This does no
+ * harm: umad_open_port has not returned the entry's handle yet, or the program
+ * has called umad_close_port with it, so the child does not use the handle. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -92,7 +92,7 @@ uint32_t crc32_multiply(uint32_t a, uint32_t b)
 }
 
 /* Returns the product of those entries of power[] that the set bits of
- * 8 * bytes select. */
+ * 8 * bytes, modulo CRC32_ORDER, select. */
 static uint32_t select_powers(const uint32_t *power, size_t bytes)
 {
 	uint32_t product = 0x80000000u; /* x^0 */

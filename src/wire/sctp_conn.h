@@ -116,7 +116,7 @@ bool sctp_conn_is_same(const struct sockaddr_in6 *a,
  * connection stays in sctp_conn_all until sctp_conn_free. */
 struct sctp_conn *sctp_conn_new(enum sctp_conn_state state);
 /* Aborts the association, if there is one, closes the thread's end of the
- * socketpair, ends the use of the socket and frees the connection. */
+ * socketpair, ends the use of c->path.socket and frees the connection. */
 void sctp_conn_free(struct sctp_conn *c);
 /* Frees all connections without a call of the library: in a child of fork their
  * associations are the parent's. */
@@ -145,11 +145,12 @@ void sctp_conn_close(struct sctp_conn *c);
  * been shut down.  Touches the connection if the message in `in`, for the
  * owner, waits for memory. */
 void sctp_conn_tick(struct sctp_conn *c, uint64_t now_ns);
-/* Puts the connection on the list of connections to serve in this turn. */
+/* Puts the connection on the list of connections that the next
+ * sctp_conn_serve_all serves. */
 void sctp_conn_touch(struct sctp_conn *c);
 /* Serves the connections that were touched: at most SCTP_CONN_TURN messages of
- * each, in each direction.  A connection with more messages is touched for the
- * next turn. */
+ * each, in each direction.  Touches a connection that has more messages, for
+ * the next call. */
 void sctp_conn_serve_all(void);
 
 #endif
