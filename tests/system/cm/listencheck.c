@@ -192,23 +192,40 @@ static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
 	end_sides();
 }
 
-/* Makes a listener whose requests get queue pairs with these attributes, and
- * connects the active id to it.  Returns whether the listener was made. */
-static bool call_an_endpoint(struct ibv_qp_init_attr *init)
+/* Makes a listener by rdma_create_ep.  Its requests get queue pairs of pd with
+ * the attributes *init, if init is not NULL.  Returns whether the listener was
+ * made. */
+static bool make_endpoint(enum rdma_port_space ps, const char *address,
+			  struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
-				      .ai_port_space = RDMA_PS_TCP},
+				      .ai_port_space = (int)ps},
 			     *res = NULL;
 
-	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
-	EXPECT(res && !rdma_create_ep(&listener, res, NULL, init));
+	EXPECT(!rdma_getaddrinfo(address, "0", &hints, &res));
+	EXPECT(res && !rdma_create_ep(&listener, res, pd, init));
 	rdma_freeaddrinfo(res);
 	if (check_is_wrong())
 		return false;
 	EXPECT(!rdma_listen(listener, 4));
-	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	return true;
+}
+
+/* Connects the active id to the listener at 127.0.0.1. */
+static void call_the_endpoint(enum rdma_port_space ps)
+{
+	resolve_address(ps, "127.0.0.1");
 	resolve_route();
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+}
+
+/* Makes a listener as make_endpoint does, and connects the active id to it.
+ * Returns whether the listener was made. */
+static bool call_an_endpoint(struct ibv_qp_init_attr *init)
+{
+	if (!make_endpoint(RDMA_PS_TCP, "127.0.0.1", NULL, init))
+		return false;
+	call_the_endpoint(RDMA_PS_TCP);
 	return true;
 }
 
@@ -253,23 +270,14 @@ static struct ibv_pd *domain_of_loopback(void)
 /* A server of many addresses registers its memory before any request comes. */
 static void an_endpoint_has_the_domain_that_it_was_given(void)
 {
-	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
-				      .ai_port_space = RDMA_PS_TCP},
-			     *res = NULL;
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};
 	struct ibv_pd *pd = domain_of_loopback();
 	struct rdma_cm_id *got = NULL;
 
-	EXPECT(!rdma_getaddrinfo("0.0.0.0", "0", &hints, &res));
-	EXPECT(res && !rdma_create_ep(&listener, res, pd, &init));
-	rdma_freeaddrinfo(res);
-	if (check_is_wrong())
+	if (!make_endpoint(RDMA_PS_TCP, "0.0.0.0", pd, &init))
 		return;
 	EXPECT(listener->pd == pd);
-	EXPECT(!rdma_listen(listener, 4));
-	resolve_address(RDMA_PS_TCP, "127.0.0.1");
-	resolve_route();
-	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	call_the_endpoint(RDMA_PS_TCP);
 	EXPECT(!rdma_get_request(listener, &got));
 	if (got) {
 		EXPECT(got->qp && got->qp->pd == pd);
@@ -285,21 +293,12 @@ static void an_endpoint_has_the_domain_that_it_was_given(void)
  * destroyed the id of the request. */
 static void an_accepted_datagram_request_is_acknowledged(void)
 {
-	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
-				      .ai_port_space = RDMA_PS_UDP},
-			     *res = NULL;
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};
 	struct rdma_cm_id *got = NULL;
 
-	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
-	EXPECT(res && !rdma_create_ep(&listener, res, NULL, &init));
-	rdma_freeaddrinfo(res);
-	if (check_is_wrong())
+	if (!make_endpoint(RDMA_PS_UDP, "127.0.0.1", NULL, &init))
 		return;
-	EXPECT(!rdma_listen(listener, 4));
-	resolve_address(RDMA_PS_UDP, "127.0.0.1");
-	resolve_route();
-	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	call_the_endpoint(RDMA_PS_UDP);
 	EXPECT(!rdma_get_request(listener, &got));
 	if (got) {
 		EXPECT(got->event && !rdma_accept(got, NULL));
@@ -334,22 +333,13 @@ static void an_endpoint_without_queue_pairs_refuses_a_request(void)
  */
 static void an_endpoint_without_descriptors_refuses_a_request(void)
 {
-	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
-				      .ai_port_space = RDMA_PS_TCP},
-			     *res = NULL;
 	struct rdma_cm_id *got = NULL;
 	struct rlimit was, few;
 
-	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
-	EXPECT(res && !rdma_create_ep(&listener, res, NULL, NULL));
-	rdma_freeaddrinfo(res);
-	if (check_is_wrong())
+	if (!make_endpoint(RDMA_PS_TCP, "127.0.0.1", NULL, NULL))
 		return;
-	EXPECT(!rdma_listen(listener, 4));
 	for (int is_short = 1; is_short >= 0; is_short--) {
-		resolve_address(RDMA_PS_TCP, "127.0.0.1");
-		resolve_route();
-		EXPECT(!rdma_connect(id[ACTIVE], NULL));
+		call_the_endpoint(RDMA_PS_TCP);
 		EXPECT(!getrlimit(RLIMIT_NOFILE, &was));
 		few = (struct rlimit){is_short ? 3 : was.rlim_cur,
 				      was.rlim_max};

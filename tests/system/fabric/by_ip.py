@@ -16,7 +16,7 @@ import iphosts
 import subnet
 from iphosts import hosts, interfaces, start_interfaces
 from subnet import (NET, PATIENCE_S, PATIENT, dissect, fabric, group_ports, managed,
-                    managed_on)
+                    managed_on, patience)
 from system import Fail, expect, expect_ok, wait_until
 
 AREA = "IP over InfiniBand"
@@ -64,8 +64,7 @@ def both(server, client, server_argv, client_argv):
     results of the client and the server."""
     t.need(server_argv[0])
     # perftest's client may connect a second time before its server listens again
-    env = t.paced(**PATIENT) if server_argv[0].startswith("ib_") else \
-        {"LD_PRELOAD": t.program("pace.so"), **PATIENT}
+    env = t.paced(**PATIENT) if server_argv[0].startswith("ib_") else patience()
     words = ["env", *("%s=%s" % pair for pair in env.items())]
     begin_server(server, [*words, *server_argv])
     r = client.run(*words, *client_argv)

@@ -16,8 +16,9 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import perftest_check
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, PATIENT, Fabric, await_line, dissect, fabric,
-                    fabric_argv, group_ports, managed, managed_on, port_lid)
+from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
+                    fabric_argv, group_ports, managed, managed_on, patience,
+                    port_lid)
 from system import Fail, expect, expect_ok, listens, wait_until
 
 AREA = "InfiniBand"
@@ -49,7 +50,7 @@ def both(f, argv, hosts, extra=("127.0.0.1",), **env):
     pairs of a host and the words that choose its port.  @extra: further arguments of
     the client.  Returns the results of the server and the client."""
     (one, at_one), (two, at_two) = hosts
-    env = {"LD_PRELOAD": t.program("pace.so"), **PATIENT, **env}
+    env = {**patience(), **env}
     server = start_server(f, one, [*argv, *at_one], **env)
     client = start(f, two, [*argv, *at_two, *extra], **env)
     return t.finish(server, PATIENCE_S), t.finish(client, PATIENCE_S)
@@ -430,7 +431,7 @@ def fabric_is_killed():
         with managed_on(f):
             pass  # the ports stay active without OpenSM
         argv = ["ib_write_bw", "-n", "5000000"]
-        env = {"LD_PRELOAD": t.program("pace.so"), **PATIENT}
+        env = patience()
         server = start_server(f, "Hca1", argv + FAR[0][1], **env)
         client = start(f, "Hca3", [*argv, *FAR[1][1], "127.0.0.1"], **env)
         sent = 0

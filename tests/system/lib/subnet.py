@@ -62,8 +62,14 @@ head_of_queue_lifetime 0x14
 leaf_head_of_queue_lifetime 0x14
 packet_life_time 0x14
 """
-# pace.so gives the programs that it is loaded into as much time as they need.
+# With these variables pace.so gives the programs that it is loaded into as much time
+# as they need.
 PATIENT = {"PACE_TIMEOUT": "22", "PACE_RESOLVE": str(HANG * 1000)}
+
+
+def patience():
+    """Returns the environment of a program that loads pace.so and is patient."""
+    return {"LD_PRELOAD": t.program("pace.so"), **PATIENT}
 
 
 def patient(argv):
