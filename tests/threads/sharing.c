@@ -73,17 +73,31 @@ static struct ibv_srq *srq;
 static pid_t peer; /* the other process */
 static bool is_passive;
 
+/* Has the other process ended?  Leaves its status for main. */
+static bool has_peer_ended(void)
+{
+	siginfo_t info = {0};
+
+	if (is_passive)
+		return getppid() != peer;
+	return waitid(P_PID, (id_t)peer, &info, WEXITED | WNOHANG | WNOWAIT) ||
+	       info.si_pid;
+}
+
 /* Ends the program if the other process has ended. */
 static void need_peer(void)
 {
-	if (is_passive ? getppid() != peer : waitpid(peer, NULL, WNOHANG) != 0)
+	if (has_peer_ended())
 		check_need(false, "the other process");
 }
 
+/* Waits until the other process has set the word.  Ends the program if that
+ * process ends without doing so; the last word is set just before its end. */
 static void wait_for(atomic_bool *word)
 {
 	while (!atomic_load(word)) {
-		need_peer();
+		if (has_peer_ended() && !atomic_load(word))
+			check_need(false, "the other process");
 		usleep(100);
 	}
 }
