@@ -166,7 +166,7 @@ static int ask_next(void)
 {
 	struct fabric_proto m = {.kind = 0};
 
-	if (at.question.kind || !choose_question(&m))
+	if (at.question.asked.kind || !choose_question(&m))
 		return 0;
 	memcpy(m.host, at.host, sizeof(m.host));
 	return link_question_send(&at.question, at.control, &m);
@@ -177,9 +177,9 @@ static int ask_next(void)
 static void take_answer(struct engine *engine, const struct fabric_proto *m,
 			int err, int *fd)
 {
-	uint32_t kind = at.question.kind;
+	uint32_t kind = at.question.asked.kind;
 
-	at.question.kind = 0;
+	at.question.asked.kind = 0;
 	if (kind == FABRIC_PROTO_PORT) {
 		link_port_show(port_at(m->number), engine, &m->port);
 	} else if (kind == FABRIC_PROTO_REACH) {
@@ -329,7 +329,7 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
  * one of LOOKS looks does. */
 static bool is_turn_of_sockets(void)
 {
-	return !at.has_rings || at.question.kind || at.has_readable ||
+	return !at.has_rings || at.question.asked.kind || at.has_readable ||
 	       !(++at.looks % LOOKS);
 }
 

@@ -15,11 +15,7 @@ int link_question_send(struct link_question *q, int control,
 {
 	m->version = FABRIC_PROTO_VERSION;
 	m->serial = fabric_client_serial();
-	q->kind = m->kind;
-	q->number = m->number;
-	q->serial = m->serial;
-	memcpy(q->gid, m->gid, sizeof(q->gid));
-	q->owed = *m;
+	q->asked = *m;
 	q->is_owed = true;
 	return link_question_resume(q, control);
 }
@@ -29,8 +25,8 @@ int link_question_resume(struct link_question *q, int control)
 	if (!q->is_owed)
 		return 0;
 	/* The C library's send is a cancellation point. */
-	if (syscall(SYS_sendto, control, &q->owed, sizeof(q->owed),
-		    MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) != sizeof(q->owed))
+	if (syscall(SYS_sendto, control, &q->asked, sizeof(q->asked),
+		    MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) != sizeof(q->asked))
 		return errno == ENOBUFS || errno == ENOMEM ? 0 : -errno;
 	q->is_owed = false;
 	return 0;
@@ -39,20 +35,22 @@ int link_question_resume(struct link_question *q, int control)
 bool link_question_is_answer(const struct link_question *q,
 			     const struct fabric_proto *m)
 {
-	if (!q->kind || m->kind != q->kind || m->serial != q->serial ||
-	    m->number != q->number)
+	if (!q->asked.kind || m->kind != q->asked.kind ||
+	    m->serial != q->asked.serial || m->number != q->asked.number)
 		return false;
 	if (m->kind == FABRIC_PROTO_PORT)
 		return fabric_client_is_port(&m->port);
 	if (m->kind == FABRIC_PROTO_REACH)
 		return m->err || link_reach_is_sound(&m->reached);
-	return m->kind == FABRIC_PROTO_ARENA || !memcmp(m->gid, q->gid, 16);
+	return m->kind == FABRIC_PROTO_ARENA ||
+	       !memcmp(m->gid, q->asked.gid, 16);
 }
 
 bool link_question_is_refused(const struct link_question *q, int err)
 {
-	return (q->kind == FABRIC_PROTO_JOIN || q->kind == FABRIC_PROTO_REACH ||
-		q->kind == FABRIC_PROTO_ARENA) &&
+	return (q->asked.kind == FABRIC_PROTO_JOIN ||
+		q->asked.kind == FABRIC_PROTO_REACH ||
+		q->asked.kind == FABRIC_PROTO_ARENA) &&
 	       err && err != -ECONNRESET && err != -EPROTO;
 }
 

@@ -16,20 +16,15 @@
 
 /* Initially all zero. */
 struct link_question {
-	/* enum fabric_proto_kind; 0: there is no open question. */
-	uint32_t kind;
-	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
-	uint32_t number;
-	uint32_t serial; /* the question's number, which the answer repeats */
-	/* The group of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE. */
-	uint8_t gid[16];
+	/* The question.  The answer repeats its serial.  kind 0: there is no
+	 * open question. */
+	struct fabric_proto asked;
+	/* The kernel had no memory to send the open question. */
+	bool is_owed;
 	/* The serial of an earlier request, if this process has stopped
 	 * waiting for its answer, and the answer has not come; 0: no such
 	 * answer is to come. */
 	uint32_t late;
-	/* The open question, if the kernel had no memory to send it. */
-	struct fabric_proto owed;
-	bool is_owed;
 };
 
 /* Sends the question *m by the connection `control`.  No question is open, so
