@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/check.h"
 #include "util/scm_rights.h"
 
 /* How many descriptors fit in a union control: CMSG_SPACE aligns the room up,
