@@ -95,8 +95,9 @@ for n in range(count):
     while True:
         try:
             got = s.recv(65536)
-        except OSError: # no answer has come, or ICMP has told that there is none
-            if time.monotonic() > end:
+        except OSError as why:
+            # no answer has come, or ICMP has told that there is none
+            if why.errno not in (None, errno.EHOSTUNREACH) or time.monotonic() > end:
                 raise
             began = time.monotonic()
             send(p)
