@@ -234,20 +234,41 @@ void subnet_enter(struct world *w, struct flight *f)
 	free(f);
 }
 
-/* Damages a packet on its last cable, as the seed decides.  The receiver finds
- * a changed bit by the VCRC, and a missing end by the lengths in the headers
- * (lrh_frame). */
-static void damage_packet(struct world *w, struct flight *f)
+/* Changes a bit of a packet behind its first `skipped` bytes. */
+static void flip_bit(struct world *w, struct flight *f, uint32_t skipped)
+{
+	uint32_t bit = rng_below(&w->rng, ((uint32_t)f->len - skipped) * 8);
+
+	f->bytes[skipped + bit / 8] ^= (uint8_t)(1 << bit % 8);
+}
+
+/* Changes a bit of a packet in the last switch, which then computes the VCRC of
+ * the changed bytes.  The receiver finds the change by the ICRC.  The LRH does
+ * not change, since an ICRC behind a GRH does not cover it. */
+static void damage_in_switch(struct world *w, struct flight *f)
+{
+	if (f->len <= LRH_HEAD_MAX)
+		return;
+	flip_bit(w, f, LRH_HEAD_MAX);
+	lrh_seal(f->bytes, f->len - LRH_VCRC_BYTES);
+}
+
+/* Damages a packet on its way, as the seed decides.  False: a bit has changed
+ * on the last cable, and the port at its end finds that by the VCRC.  The
+ * receiver finds a missing end by the lengths in the headers (lrh_frame). */
+static bool damage_packet(struct world *w, struct flight *f)
 {
 	if (world_is_quiet(w))
-		return;
-	if (rng_chance(&w->rng, w->faults.corrupt)) {
-		uint32_t bit = rng_below(&w->rng, (uint32_t)f->len * 8);
-
-		f->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		return true;
+	if (rng_chance(&w->rng, w->faults.corrupt / 2))
+		damage_in_switch(w, f);
+	if (rng_chance(&w->rng, w->faults.corrupt / 2)) {
+		flip_bit(w, f, 0);
+		return lrh_is_intact(f->bytes, f->len);
 	}
 	if (rng_chance(&w->rng, w->faults.truncate))
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
+	return true;
 }
 
 /* Puts a packet into the socket of the end's host, perhaps damaged. */
@@ -265,8 +286,10 @@ static void deliver_packet(struct world *w, const struct data_end *end,
 	f->len = n;
 	f->to_host = h->index;
 	f->port = end->port->number;
-	damage_packet(w, f);
-	node_receive(h, f);
+	if (damage_packet(w, f))
+		node_receive(h, f);
+	else
+		free(f);
 }
 
 /* Moves packets from the end into the socket of the end's host, until none is

@@ -82,10 +82,10 @@ struct engine_suspect {
 struct engine_refused {
 	/* malformed: the packet breaks the format of its headers, or is an
 	 * answer of the wrong length or with an unknown syndrome.  bad_icrc:
-	 * the ICRC is wrong; for a packet by LID, the frame (lrh_frame), ICRC
-	 * or VCRC is wrong.  unknown_qp: the QPN does not exist or serves
-	 * another transport, or no QP is in the group.  wrong_peer: the packet
-	 * may not come to the QP, mostly because it is not from the QP's peer
+	 * the ICRC is wrong; for a packet by LID, the frame (lrh_frame) or the
+	 * ICRC is wrong.  unknown_qp: the QPN does not exist or serves another
+	 * transport, or no QP is in the group.  wrong_peer: the packet may not
+	 * come to the QP, mostly because it is not from the QP's peer
 	 * (refuse_wrong_peer in engine/rx.c); or it came to an address that no
 	 * device has. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;

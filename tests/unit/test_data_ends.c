@@ -347,6 +347,7 @@ static void note_seen(void *arg, const uint8_t *p, size_t n)
 	struct seen *s = arg;
 	struct bth bth;
 
+	assert_true(lrh_is_intact(p, n));
 	assert_true(iblink_open(p, n, &s->h, &inner));
 	assert_true(bth_parse(inner.bth, inner.bytes, &bth));
 	s->qpn = bth.dest_qpn;

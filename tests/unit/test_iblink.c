@@ -179,8 +179,9 @@ static void the_icrc_covers_no_field_that_a_switch_changes(void **state)
 
 	p[0] = 0x20;
 	p[LRH_BYTES + 4] = 0x80;
-	assert_false(iblink_open(p, n, &got, &inner));
+	assert_false(lrh_is_intact(p, n));
 	lrh_seal(p, n - LRH_VCRC_BYTES);
+	assert_true(lrh_is_intact(p, n));
 	assert_true(iblink_open(p, n, &got, &inner));
 	assert_int_equal(got.lrh.vl, 2);
 	p[1] ^= 0x10; /* the ICRC of a local packet covers the SL */
@@ -211,12 +212,21 @@ static void a_router_may_change_lrh_and_three_fields_of_the_grh(void **state)
 	assert_false(iblink_open(p, n, &got, &inner));
 }
 
+/* The port that receives the packet checks the VCRC, and iblink_open checks the
+ * rest. */
+static bool is_accepted(const uint8_t *p, size_t n)
+{
+	struct iblink_inner inner;
+	struct iblink h;
+
+	return lrh_is_intact(p, n) && iblink_open(p, n, &h, &inner);
+}
+
 static void each_flipped_bit_and_each_cut_is_refused(void **state)
 {
 	for (int is_global = 0; is_global < 2; is_global++) {
-		struct iblink h = {.lrh = sample_lrh}, got;
+		struct iblink h = {.lrh = sample_lrh};
 		uint8_t p[LRH_FRAME_MAX];
-		struct iblink_inner inner;
 		size_t n;
 
 		if (is_global)
@@ -224,12 +234,12 @@ static void each_flipped_bit_and_each_cut_is_refused(void **state)
 		n = make_packet(p, &h);
 		for (size_t bit = 0; bit < 8 * n; bit++) {
 			p[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			assert_false(iblink_open(p, n, &got, &inner));
+			assert_false(is_accepted(p, n));
 			p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		}
 		for (size_t len = 0; len < n; len++)
-			assert_false(iblink_open(p, len, &got, &inner));
-		assert_true(iblink_open(p, n, &got, &inner));
+			assert_false(is_accepted(p, len));
+		assert_true(is_accepted(p, n));
 	}
 }
 
@@ -266,6 +276,21 @@ static void a_frame_with_a_wrong_field_is_refused(void **state)
 	}
 }
 
+static void a_wrong_icrc_is_refused_behind_a_right_vcrc(void **state)
+{
+	struct iblink h = {.lrh = sample_lrh}, got;
+	uint8_t p[LRH_FRAME_MAX];
+	struct iblink_inner inner;
+	size_t n = make_packet(p, &h);
+
+	for (size_t at = LRH_BYTES + BTH_BYTES; at < n - LRH_VCRC_BYTES; at++) {
+		p[at] ^= 1;
+		lrh_seal(p, n - LRH_VCRC_BYTES);
+		assert_false(iblink_open(p, n, &got, &inner));
+		p[at] ^= 1;
+	}
+}
+
 static void a_frame_has_room_for_bth_and_icrc(void **state)
 {
 	size_t least = LRH_BYTES + BTH_BYTES + ICRC_BYTES;
@@ -296,6 +321,7 @@ int main(void)
 		cmocka_unit_test(
 			a_router_may_change_lrh_and_three_fields_of_the_grh),
 		cmocka_unit_test(each_flipped_bit_and_each_cut_is_refused),
+		cmocka_unit_test(a_wrong_icrc_is_refused_behind_a_right_vcrc),
 		cmocka_unit_test(a_frame_with_a_wrong_field_is_refused),
 		cmocka_unit_test(a_frame_has_room_for_bth_and_icrc),
 	};

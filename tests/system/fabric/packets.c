@@ -141,7 +141,8 @@ static void check_packet(const uint8_t *p, size_t n, uint32_t psn, uint32_t qpn)
 	struct iblink h;
 	struct bth bth;
 
-	if (!iblink_open(p, n, &h, &inner) || inner.bytes != INNER)
+	if (!lrh_is_intact(p, n) || !iblink_open(p, n, &h, &inner) ||
+	    inner.bytes != INNER)
 		give_up("a packet is damaged", EBADMSG);
 	bth_parse(inner.bth, inner.bytes, &bth);
 	if (bth.psn != psn || bth.dest_qpn != qpn) {
