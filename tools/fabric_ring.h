@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 enum {
-	/* The most files of a fabric, which together have 130 MiB. */
+	/* The most files of a fabric, which together have 258 MiB. */
 	FABRIC_RING_ALL = 256,
 	/* The most files of a process. */
 	FABRIC_RING_EACH = 8,

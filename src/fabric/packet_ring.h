@@ -39,7 +39,7 @@ enum {
 	/* The bytes of a block: a cache line. */
 	PACKET_RING_BLOCK = 64,
 	/* The blocks of a ring.  A power of two. */
-	PACKET_RING_BLOCKS = 4096,
+	PACKET_RING_BLOCKS = 8192,
 	/* The bytes before a packet in its first block: its length, and 4
 	 * unused bytes. */
 	PACKET_RING_HEAD = 8,

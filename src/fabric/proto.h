@@ -67,7 +67,7 @@
 #include "fabric/fabric.h"
 #include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x4146420du /* "AFB", 13 */
+#define FABRIC_PROTO_VERSION 0x4146420eu /* "AFB", 14 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
