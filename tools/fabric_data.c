@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 enum {
-	READS = 64,   /* messages of one socket in one turn */
-	REST = 1024,  /* the same, if the program has ended */
-	PACKETS = 64, /* packets of one ring in one turn */
+	READS = 64,  /* messages of one socket in one turn */
+	REST = 1024, /* the same, if the program has ended */
+	/* Packets of one ring in one turn.  They are so few that their copies
+	 * are still in the core's cache when they are copied into a ring. */
+	PACKETS = 16,
 	/* the most looks in a row at an empty ring, while other rings have
 	 * packets */
 	VAIN = 64,
@@ -28,12 +30,14 @@ enum {
 
 #define OF_REST(l) CONTAINER_OF(l, struct fabric_data_socket, rest)
 #define OF_BUSY(l) CONTAINER_OF(l, struct fabric_data_socket, busy)
+#define OF_OWED(l) CONTAINER_OF(l, struct fabric_data_socket, owed)
 
 void fabric_data_init_all(struct fabric_data *f)
 {
 	list_init(&f->rests);
 	list_init(&f->busy);
 	list_init(&f->rings);
+	list_init(&f->owed);
 }
 
 void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
@@ -43,6 +47,7 @@ void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
 						   .fd = -1}};
 	list_init(&d->rest);
 	list_init(&d->busy);
+	list_init(&d->owed);
 }
 
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
@@ -74,6 +79,7 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 	d->watch.fd = -1;
 	list_remove(&d->rest);
 	list_remove(&d->busy);
+	list_remove(&d->owed);
 	fabric_ring_close(&d->ring);
 	data_close(d->end);
 	d->end = NULL;
@@ -420,19 +426,29 @@ static bool put_packet(struct fabric_data_socket *d, struct data_end *end,
 }
 
 /* Puts the packets for a program into its ring, until none is left or the ring
- * is full.  False: the ring is broken. */
-static bool flush_ring(struct fabric_data_socket *d, struct data_end *end)
+ * is full.  fabric_data_wake wakes a program that waits for packets.  False:
+ * the ring is broken. */
+static bool flush_ring(struct fabric_data *f, struct fabric_data_socket *d,
+		       struct data_end *end)
 {
 	bool wakes = false;
 
 	while (put_packet(d, end, &wakes))
 		;
 	wakes |= packet_ring_publish(&d->ring.out);
-	if (wakes)
-		wake_program(d);
+	if (wakes && !list_is_linked(&d->owed))
+		list_push_tail(&f->owed, &d->owed);
 	if (d->is_ring_full)
 		data_pause(end);
 	return !d->ring.out.is_broken;
+}
+
+/* Gives the program nothing more until its socket takes messages again. */
+static void await_socket(const struct fabric_data *f,
+			 struct fabric_data_socket *d)
+{
+	data_pause(d->end);
+	watch_data(f, d);
 }
 
 /* Sends a program the changes of its port and the packets for it, until none is
@@ -442,16 +458,14 @@ static void flush_data(struct fabric_data *f, struct data_end *end)
 	struct fabric_data_socket *d = data_owner(end);
 
 	flush_news(d, end);
-	if (d->uses_ring && !flush_ring(d, end)) {
+	if (d->uses_ring && !flush_ring(f, d, end)) {
 		fabric_data_close(f, d);
 		return;
 	}
 	while (!d->uses_ring && !d->is_full && flush_packets(d, end))
 		;
-	if (!d->is_full)
-		return;
-	data_pause(end);
-	watch_data(f, d);
+	if (d->is_full)
+		await_socket(f, d);
 }
 
 static void resume_data(struct fabric_data *f, struct data_end *end)
@@ -483,6 +497,7 @@ static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 		list_remove(&d->busy);
 	}
 	d->in_vain = count ? 0 : d->in_vain + 1;
+	f->has_more |= count == PACKETS;
 	return count > 0;
 }
 
@@ -505,10 +520,24 @@ bool fabric_data_take(struct fabric_data *f)
 {
 	bool any = false;
 
+	f->has_more = false;
 	list_for_each_safe (l, &f->busy)
 		any |= take_packets(f, OF_BUSY(l));
 	rest_from_rings(f, any);
 	return any;
+}
+
+void fabric_data_wake(struct fabric_data *f)
+{
+	struct list *l;
+
+	while ((l = list_pop_head(&f->owed))) {
+		struct fabric_data_socket *d = OF_OWED(l);
+
+		wake_program(d);
+		if (d->is_full)
+			await_socket(f, d);
+	}
 }
 
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)
@@ -517,6 +546,8 @@ void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)
 
 	while ((end = data_ready(f->fabric)))
 		flush_data(f, end);
+	if (!f->has_more)
+		fabric_data_wake(f);
 	while ((end = data_resumed(f->fabric)))
 		resume_data(f, end);
 	list_for_each_safe (l, &f->rests)

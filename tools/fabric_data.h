@@ -42,6 +42,10 @@ struct fabric_data {
 	struct list rests;     /* struct fabric_data_socket.rest */
 	struct list busy;      /* struct fabric_data_socket.busy */
 	struct list rings;     /* struct fabric_ring.list */
+	struct list owed;      /* struct fabric_data_socket.owed */
+	/* A ring had as many packets as one turn takes, so it probably has
+	 * more. */
+	bool has_more;
 	/* A socket was closed.  The owner of the struct sets this to false. */
 	bool has_closed;
 };
@@ -67,6 +71,9 @@ struct fabric_data_socket {
 	/* In fabric_data.busy: the program may put packets into its ring
 	 * without a message. */
 	struct list busy;
+	/* In fabric_data.owed: the program waits for packets, has got some, and
+	 * is to be woken. */
+	struct list owed;
 	/* How many looks at the ring in a row have found nothing. */
 	uint32_t in_vain;
 	/* The ring to the program is full, and the program sends a message when
@@ -102,7 +109,11 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
 /* Takes packets out of the rings of programs, and returns whether there were
  * any.  The loop calls this before fabric_turn. */
 bool fabric_data_take(struct fabric_data *f);
-/* Gives the programs the packets and the changes that wait for them, watches
+/* Wakes the programs that have waited for packets in a ring and have got some.
+ * The loop calls this before it asks for events, since it may then sleep. */
+void fabric_data_wake(struct fabric_data *f);
+/* Gives the programs the packets and the changes that wait for them, wakes the
+ * programs unless a ring of the turn probably has more packets, watches
  * the sockets and the rings of data ends that may send again, sends packets
  * that ended programs have left, and closes the sockets of ended programs whose
  * time is over.  The loop calls this after fabric_turn. */

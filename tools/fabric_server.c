@@ -204,7 +204,8 @@ static int turn_timeout(const struct fabric_server *s)
 
 /* Serves the events that there are; if there are none, waits until one comes or
  * a timer is due.  While packets come in rings, three turns of four do not ask
- * for events: the system call takes as long as a packet. */
+ * for events, since the system call takes as long as a packet, and programs may
+ * be woken once for packets of four turns. */
 static void serve_events(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];
@@ -215,6 +216,7 @@ static void serve_events(struct fabric_server *s)
 		return;
 	}
 	s->turns_without_events = 0;
+	fabric_data_wake(&s->data);
 	n = epoll_wait(s->epoll, events, EVENTS, turn_timeout(s));
 	fabric_set_time(s->fabric, monotonic_ms());
 	for (int i = 0; i < n; i++)

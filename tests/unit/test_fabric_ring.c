@@ -185,6 +185,29 @@ static void a_wake_up_without_memory_is_sent_again(void **state)
 	leave_fabric(&b);
 }
 
+/* The fabric takes the packets in several turns, and wakes B after the last. */
+static void a_stream_wakes_its_receiver_once_for_several_turns(void **state)
+{
+	NEEDS_KERNEL();
+	enum { COUNT = 64 };
+	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
+	struct pollfd wait = {.fd = b.data, .events = POLLIN};
+	size_t n;
+
+	assert_true(packet_ring_idle(&b.in));
+	for (int i = 0; i < COUNT; i++) {
+		make_packet(packet_ring_room(&a.out, BYTES), b.number, i);
+		packet_ring_put(&a.out, BYTES);
+	}
+	if (packet_ring_publish(&a.out))
+		send_wake(&a);
+	assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
+	for (int i = 0; i < COUNT; i++)
+		assert_non_null(packet_ring_next(&b.in, LRH_FRAME_MAX, &n));
+	leave_fabric(&a);
+	leave_fabric(&b);
+}
+
 /* Returns whether the fabric has closed the data end, or closes it within `ms`.
  */
 static bool is_closed(const struct peer *p, int ms)
@@ -496,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(packets_go_by_rings),
 		FABRIC_TEST(a_wake_up_without_memory_is_sent_again),
+		FABRIC_TEST(a_stream_wakes_its_receiver_once_for_several_turns),
 		FABRIC_TEST(rings_are_used_when_the_program_says_so),
 		FABRIC_TEST(all_packets_of_a_full_way_arrive_in_order),
 		FABRIC_TEST(refused_packets_wake_the_fabric),
