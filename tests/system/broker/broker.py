@@ -19,6 +19,7 @@ import time
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
+from perftest_check import WITHOUT_END
 import system
 from system import (brokers, expect, expect_failed, expect_ok, named,
                     port_sockets, serving, wait_until)
@@ -146,18 +147,25 @@ def names_a_host(pid):
         return f.read().split(b"\0")[-2] == b"127.0.0.1"
 
 
-def stopped(seconds, patience, *length):
-    """Stops the server of a running transfer for @seconds, or until the pair
-    ends, and kills the brokers.  @patience: ADVERB_PATIENCE of both ends, in
-    seconds.  @length: how long ib_write_bw runs.  Returns the Result of the
-    pair."""
+@contextlib.contextmanager
+def endless(*options, **env):
+    """Runs a pair of ib_write_bw, by packets, that does not end by itself.  Yields the
+    process of `adverb pair` when the pair sends."""
     t.need("ib_write_bw")
-    p = t.start(t.pair_argv(["ib_write_bw", *length]),
-                env=t.environment(ADVERB_PATIENCE=str(patience),
-                                  ADVERB_DIRECT="0"))
-    while t.packets_sent("ib_write_bw") < 1000:
-        expect(p.poll() is None, "the pair has ended too early")
-        time.sleep(0.01)
+    p = t.start(t.pair_argv(["ib_write_bw", *WITHOUT_END, *options]),
+                env=t.environment(ADVERB_DIRECT="0", **env))
+    try:
+        t.goes_on("ib_write_bw", p)
+        yield p
+    finally:
+        if p.poll() is None:
+            p.terminate()
+            t.finish(p, system.HANG)
+
+
+def stop_server(p, seconds):
+    """Stops the server of the running pair @p for @seconds, or until the pair ends,
+    and kills the brokers."""
     server = next(p for p in named("ib_write_bw") if not names_a_host(p))
     os.kill(server, signal.SIGSTOP)
     for pid in brokers():
@@ -165,26 +173,26 @@ def stopped(seconds, patience, *length):
     end = time.monotonic() + seconds
     while p.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
-    try:
+    with contextlib.suppress(ProcessLookupError):  # the pair has ended the server
         os.kill(server, signal.SIGCONT)
-    except ProcessLookupError:
-        pass  # the pair has ended the server
-    return t.finish(p, system.HANG)
 
 
 def waited_for():
     # In nanoseconds this patience does not fit into 64 bits: the lower 64 bits
     # of it are 0.3 s.
-    expect_ok(stopped(4, 18446744074, "-D", "6"))
+    with endless(ADVERB_PATIENCE="18446744074") as p:
+        stop_server(p, 4)
+        t.goes_on("ib_write_bw", p)
 
 
 def given_up():
-    # The transfer is so long that only the end of the client's patience can
-    # end it.  The client prints this message only if the next broker has said before
+    # The client prints this message only if the next broker has said before
     # that the peer is alive.  The time in which that broker starts counts as silence
     # of the peer; only time in which the client has no processor does not count.  So
     # the patience is many times as long as a start on a busy machine.
-    r = stopped(system.HANG, 20, "-n", "50000000")
+    with endless(ADVERB_PATIENCE="20") as p:
+        stop_server(p, system.HANG)
+        r = t.finish(p, system.HANG)
     expect("is alive and has been silent for 20 s" in r.output,
            "the client did not give up", r)
 
@@ -441,9 +449,7 @@ t.case("a broker is started for a program that connects to its address",
 
 
 def on_demand_and_killed():
-    t.need("ib_write_bw")
-    with SocketUnit() as unit:
-        p = t.start(t.pair_argv(["ib_write_bw", "-D", "4", "-s", "64"]))
+    with SocketUnit() as unit, endless("-s", "64") as p:
         end = time.monotonic() + system.HANG
         while not (unit.started and
                    serving().keys() >= {unit.started[-1].pid}):
@@ -453,7 +459,7 @@ def on_demand_and_killed():
             time.sleep(0.5)
             unit.started[-1].kill()
             unit.started[-1].wait()
-        expect_ok(t.finish(p, system.HANG))
+        t.goes_on("ib_write_bw", p)
         expect(len(unit.started) > 1, "the killed broker has no successor")
         expect(brokers().keys() <= {one.pid for one in unit.started},
                "not all brokers were started through the socket: %s" % brokers())

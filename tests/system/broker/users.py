@@ -21,6 +21,7 @@ import time
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import forge
+from perftest_check import WITHOUT_END
 import system
 from system import (HANG, brokers, expect, expect_failed, expect_ok, listens,
                     port_sockets, serving)
@@ -247,9 +248,10 @@ def roots_broker():
         broker.wait()
 
 
-def write_bw(*more):
-    return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", "-D",
-            "4", *more]
+def write_bw(*more, length=WITHOUT_END):
+    """Returns the command of an end of a pair."""
+    return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", *length,
+            *more]
 
 
 def a_death_is_seen():
@@ -266,13 +268,6 @@ def a_death_is_seen():
     r.output = text.decode() + r.output
     expect("the process of the peer" in r.output and "has ended" in r.output,
            "no message says that the peer has ended", r)
-
-
-def write_bw_without_end(*more):
-    """Returns the command of an end of a pair whose client prints a line of
-    figures each second."""
-    return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", "-D",
-            "1", "--run_infinitely", *more]
 
 
 def read_figures(p, text, count):
@@ -293,8 +288,8 @@ def the_brokers_user_takes_over():
     """Brokers are killed while both programs run.  The case itself ends both
     programs, since Bert's program may start a broker once Anna's has ended."""
     t.need("ib_write_bw")
-    server = server_of(ANNA, write_bw_without_end(), 18601)
-    client = run_as(BERT, write_bw_without_end("127.0.0.1"))
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
     killed = set()
     end = time.monotonic() + HANG
     try:
@@ -325,12 +320,13 @@ def the_other_user_is_waited_for():
     """Bert's program starts when Anna's broker is dead and Anna's program,
     which alone can start the next broker, is stopped."""
     t.need("ib_write_bw")
-    server = server_of(ANNA, write_bw(), 18601)
+    length = ["-D", "4"]
+    server = server_of(ANNA, write_bw(length=length), 18601)
     os.killpg(server.pid, signal.SIGSTOP)
     for pid in brokers():
         os.kill(pid, signal.SIGKILL)
     began = time.monotonic()
-    client = run_as(BERT, write_bw("127.0.0.1"))
+    client = run_as(BERT, write_bw("127.0.0.1", length=length))
     time.sleep(0.2)
     os.killpg(server.pid, signal.SIGCONT)
     system.wait_until(serving, "no broker is started")

@@ -287,8 +287,8 @@ def silences():
         return pair
 
     def stopped(began):
-        words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "1000000"]
-        # the transfer takes ten seconds or more
+        # so many messages that the case ends the transfer
+        words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "100000000"]
         pair = server, client = begun(words)
         try:
             os.killpg(server.pid, signal.SIGSTOP)
@@ -311,7 +311,7 @@ def silences():
 
     # The client of this pair nearly always has a request outstanding.  An end that
     # only waits for a message cannot tell a stop or the end of its peer from a pause.
-    asking = ["ib_read_lat", "-x", "1", "-p", "%", "-n", "1000000"]
+    asking = ["ib_read_lat", "-x", "1", "-p", "%", "-n", "10000000"]
 
     def strictly(began):
         server, client = begun(asking, ADVERB_STRICT="1")

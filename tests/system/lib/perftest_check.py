@@ -10,6 +10,10 @@ import forge
 import icrc_check
 from system import expect
 
+# The options of both ends of a transfer that does not end by itself.  The client
+# prints a line of figures each second.
+WITHOUT_END = ["-D", "1", "--run_infinitely"]
+
 
 def rows(output):
     """Returns the result rows of perftest.  A row is a line of numbers; the first

@@ -243,6 +243,17 @@ class Suite:
         return sum(p["tx_packets"] for p in json.loads(r.output)["processes"]
                    if p["name"] == program)
 
+    def goes_on(self, program, *processes):
+        """Waits until processes of this name have sent 1000 packets more.  Expects
+        that none of @processes has ended then."""
+        enough = self.packets_sent(program) + 1000
+
+        def has_ended():
+            return any(p.poll() is not None for p in processes)
+        wait_until(lambda: has_ended() or self.packets_sent(program) > enough,
+                   program + " sends nothing")
+        expect(not has_ended(), program + " has ended")
+
     def run(self, argv, timeout=HANG, **env):
         return self.finish(self.start(argv, env=self.environment(**env)),
                            timeout)

@@ -3,6 +3,7 @@
 """Tests perftest and the pingpongs between two network namespaces, the devices and
 GID tables that programs see there, and changes of links and addresses."""
 
+import contextlib
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ import sys
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
-from perftest_check import check_capture, check_pingpong, check_rows
+from perftest_check import WITHOUT_END, check_capture, check_pingpong, check_rows
 import system
 from system import expect, expect_failed, expect_ok, expect_silent
 
@@ -502,36 +503,41 @@ def sees_the_link(watch):
     watch.wait_for("IBV_EVENT_PORT_ERR.*port 1")
 
 
+@contextlib.contextmanager
+def transfer():
+    """Runs ib_write_bw from `there` to `here` without end.  Yields a function that
+    expects that the transfer goes on.  A lost packet is sent again after a second, and
+    the queue pair fails if that is in vain for eight seconds."""
+    words = ["ib_write_bw", *WITHOUT_END, "-u", "18", "-x", "1", "-p", "%"]
+    both = lab.begin(words, [*words, "10.1.0.1"])
+    try:
+        t.goes_on(words[0], *both)
+        yield lambda: t.goes_on(words[0], *both)
+    finally:
+        for p in both:
+            os.killpg(p.pid, signal.SIGKILL)
+            t.finish(p, 5)
+
+
 def readdressed():
     """When an address is removed and added again at once, packets may be lost, but
     no queue pair fails."""
-    words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     batch = "address del 10.1.0.1/24 dev v0\n" \
             "address add 10.1.0.1/24 dev v0\n"
-    p = lab.begin(words, [*words, "10.1.0.1"])
-    lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
-    for _ in range(20):
-        lab.batch("here", batch)
-    r = lab.finish(p)
-    expect_ok(r)
-    check_rows(r)
+    with transfer() as goes_on:
+        for _ in range(20):
+            lab.batch("here", batch)
+        goes_on()
 
 
 def downed():
     """When a link goes down and up, packets are lost, but no queue pair fails.
     """
-    words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
-    p = lab.begin(words, [*words, "10.1.0.1"])
-    lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
-    for _ in range(5):
-        for state in "down", "up":
-            lab.ip("here", "link set v0 " + state)
-        sent = t.packets_sent(words[0])
-        lab.wait(lambda: t.packets_sent(words[0]) > sent + 100 or
-                 p[1].poll() is not None, "nothing is sent any more")
-    r = lab.finish(p)
-    expect_ok(r)
-    check_rows(r)
+    with transfer() as goes_on:
+        for _ in range(5):
+            for state in "down", "up":
+                lab.ip("here", "link set v0 " + state)
+            goes_on()
 
 
 def joined(watch):
@@ -539,15 +545,12 @@ def joined(watch):
     event IBV_EVENT_GID_CHANGE, because the GID table of the first device has
     the new address.  Programs that start later see the interface as a device of
     its own."""
-    p = lab.begin(["ib_write_bw", "-D", "2", "-x", "1", "-p", "%"],
-                  ["ib_write_bw", "-D", "2", "-x", "1", "-p", "%", "10.1.0.1"])
-    lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))
-    watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
-    names, r = netdevs()
-    expect(names == ["adv0", "adv1"], "not two devices", r)
-    r = lab.finish(p)
-    expect_ok(r)
-    check_rows(r)
+    with transfer() as goes_on:
+        lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))
+        watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
+        names, r = netdevs()
+        expect(names == ["adv0", "adv1"], "not two devices", r)
+        goes_on()
 
 
 def changes():
