@@ -23,8 +23,8 @@ void peer_pages_free(struct peer_pages *p);
  * is not known.
  */
 bool peer_pages_find(struct peer_pages *p, uint32_t class, const void **page);
-/* Whether no question about the page of a class is open, so that the caller may
- * ask the broker.  class: at most STEER_CLASS_MAX. */
+/* May the caller ask the broker for the page of a class?  True: no question
+ * about the page is open.  class: at most STEER_CLASS_MAX. */
 bool peer_pages_is_due(const struct peer_pages *p, uint32_t class);
 /* Notes that the broker was asked for the page of a class, at most
  * STEER_CLASS_MAX. */

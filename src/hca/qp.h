@@ -120,8 +120,9 @@ struct qp {
 	uint64_t user; /* the front end's cookie, which events carry */
 	/* Where qp_target is, in bytes from the start of this struct. */
 	uint64_t peer_at;
-	/* The owner writes sq and stats with each request.  Peers read the
-	 * members from attr on, which lie in other cache lines. */
+	/* The owner writes sq and stats with each request.  Peers read, with
+	 * each request, members before sq and from attr on, which lie in other
+	 * cache lines. */
 	struct wq sq; /* the send queue */
 	struct qp_stats stats;
 	/* The attributes that ibv_modify_qp has set. */

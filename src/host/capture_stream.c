@@ -20,7 +20,8 @@ struct capture_stream {
 	struct tcp_segments segments; /* makes segments of the bytes */
 	struct inaddr end[2];	      /* by enum tcp_segment_side */
 	uint8_t tos;		      /* of both directions */
-	/* When the bytes that are written now were sent or received. */
+	/* The time at which the bytes of the segments that are written now were
+	 * sent or received. */
 	uint64_t at_ns;
 };
 

@@ -20,7 +20,8 @@ static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 	return to->mtu ? bits_min_u32(q->mtu, 128u << to->mtu) : q->mtu;
 }
 
-/* Path bits and source GID of an address handle are those of one port, and a
+/* By LID: is the address handle of w for another port than that of q?  The path
+ * bits and the source GID of an address handle are those of one port, and a
  * datagram leaves by the port of its QP. */
 static bool has_other_port(const struct ibt_qp *q, struct wqe *w)
 {

@@ -14,7 +14,7 @@
 /* A connection that was used within this time is not closed to make room. */
 #define IN_USE_MS  10000
 #define ACCEPTED   0x80000000u /* in the id of a neighbour's connection */
-#define INDEX_BITS 8	       /* of such an id: the index in ipoib.accepted */
+#define INDEX_BITS 8 /* the low bits of such an id: index in ipoib.accepted */
 
 enum {
 	ETHERNET_BYTES = 14,
@@ -164,7 +164,8 @@ static struct stream_accepted *free_place(struct ipoib *m)
 	return NULL;
 }
 
-/* Is the entry of this GID, and used less recently than `other`? */
+/* Is `at` in use for a neighbour with this GID, and was it used less recently
+ * than `other`?  other NULL: no other entry was found yet. */
 static bool is_older(const struct stream_accepted *at, const uint8_t gid[16],
 		     const struct stream_accepted *other)
 {
@@ -219,7 +220,8 @@ static void lose_both(struct ipoib *m, struct stream_accepted *a)
 		stream_forget(m, n);
 }
 
-/* The neighbour asks: this side's pause may end. */
+/* The neighbour `peer` has asked for a connection: ends the pause before this
+ * side's next request to that neighbour, if conn_asked permits. */
 static void end_refusals(struct ipoib *m, const struct hwaddr *peer)
 {
 	struct neigh *n = find_neighbour(m, peer);

@@ -533,8 +533,9 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
 
 	CHECK(s->state == STARTUP_REQUESTED);
 	f.is_rejected = true;
-	/* The rejection is message 0, even if startup_accept has made a reply
-	 * that the caller did not send. */
+	/* The rejection is message 0, even if startup_accept has made a reply:
+	 * a caller that has not sent that reply sets the state back to
+	 * STARTUP_REQUESTED (accept_request in rdmacm/iw_connect.c). */
 	s->ssn = 0;
 	bytes = write_frame(s, out, &f);
 	if (bytes > 0)

@@ -270,7 +270,8 @@ static void cq_drop(struct r_cq **cq)
 	free(c);
 }
 
-/* The id's queue pair no longer uses completion queues of rdma_create_qp. */
+/* Ends the use of rdma_create_qp's completion queues by the id's queue pair,
+ * and removes those that were created for this id from the id. */
 static void drop_cqs(struct r_id *id)
 {
 	struct rdma_cm_id *b = &id->base;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: creation and destruction.  Their state is in modify.c. */
+/* Creates and destroys queue pairs.  modify.c changes and queries their
+ * state. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
