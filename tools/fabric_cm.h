@@ -4,9 +4,9 @@
  * that use no fabric the broker does this work.  Each host with such programs
  * has a cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at
  * each of its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and
- * 3 (SA).  The host stays until its last program has gone, its last
- * conversation has ended, and its last question about a multicast group is
- * answered.
+ * 3 (SA).  The cmserver and the ends stay until the host's last program has
+ * gone, its last conversation has ended, and its last question about a
+ * multicast group is answered.
  *
  *	program -- struct cmproto --> cmserver -- MAD --> end --> the subnet
  *	       \-- CMPROTO_ROUTE --> PathRecord query --> end --> the SA
@@ -61,8 +61,8 @@ int fabric_cm_fd(const struct fabric_cm *cm);
  */
 int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 		   struct fabric_cm_client **place);
-/* Ends a client with its ports and conversations, and tells the peers of the
- * conversations. */
+/* Ends a client: releases its port numbers of rdma_cm, leaves its multicast
+ * groups, ends its conversations, and tells the peers of the conversations. */
 void fabric_cm_close(struct fabric_cm_client *c);
 /* Handles the last messages of a client whose program has ended or has closed
  * its connection, at most 1024 batches of them, and ends the client. */

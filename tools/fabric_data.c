@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 enum {
-	READS = 64,  /* messages of one socket in one turn */
-	REST = 1024, /* the same, if the program has ended */
+	READS = 64, /* messages of one socket in one turn */
+	/* Messages of the socket, or packets of the ring, in one turn, of a
+	 * program that has ended. */
+	REST = 1024,
 	/* Packets of one ring in one turn.  They are so few that their copies
 	 * are still in the core's cache when they are copied into a ring. */
 	PACKETS = 16,
@@ -150,10 +152,11 @@ static void look_at_rings(struct fabric_data *f, struct fabric_data_socket *d)
 }
 
 /* Handles a message of packets, a packet that the program has refused, or a
- * message about the rings, from which on the packets of the data end are in its
- * ring.  Drops the packets of a message if the data end uses rings.  Each
- * message wakes: a program whose socket is full, for example of packets that it
- * has refused, sends no message about its rings. */
+ * message about the rings.  After the first message about the rings, the data
+ * end uses rings, and packets in messages are dropped.  If the data end uses
+ * rings, looks at them after a message of any kind: a program whose socket is
+ * full, for example of packets that it has refused, sends no message about its
+ * rings. */
 static void take_message(struct fabric_data *f, struct fabric_data_socket *d,
 			 uint8_t *bytes, size_t n)
 {
@@ -502,9 +505,10 @@ static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 }
 
 /* Asks the programs whose rings have been empty to wake this process, which
- * then does not look at these rings until take_wake.  any: a ring had packets
- * in this turn, so the process does not sleep, and asks a program only if its
- * ring was empty more than VAIN times in a row. */
+ * then does not look at these rings until take_message handles a message of the
+ * program.  any: a ring had packets in this turn, so the process does not
+ * sleep, and asks a program only if its ring was empty more than VAIN times in
+ * a row. */
 static void rest_from_rings(struct fabric_data *f, bool any)
 {
 	list_for_each_safe (l, &f->busy) {

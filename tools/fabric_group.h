@@ -28,7 +28,8 @@ enum {
 };
 
 /* The functions by which a table asks the subnet administration and answers
- * programs.  user: of fabric_group_init; owner: of fabric_group_join. */
+ * programs.  user: the argument of fabric_group_init; owner: the argument of
+ * fabric_group_join. */
 struct fabric_group_sink {
 	/* Sends a question to the subnet administration, from the port with the
 	 * GID.  An answer, or the failure to get one, comes by
@@ -45,7 +46,7 @@ struct fabric_group_sink {
 /* The table of the groups that programs of one host have joined. */
 struct fabric_groups {
 	const struct fabric_group_sink *sink; /* borrowed */
-	void *user;			      /* of the sink */
+	void *user; /* the first argument of the sink's functions */
 	/* The id of the last question.  Questions for paths take their ids
 	 * from this counter, too. */
 	uint32_t *last_id;

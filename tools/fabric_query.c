@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The time for joins and leaves: 4.3 s, as an exponent of cmproto.h. */
+/* The time for joins and leaves, in the form of cmproto.timeout: 4.096 us times
+ * 2 to the power 20, 4.3 s. */
 #define GROUP_TIMEOUT 20
 
 /* A question about a path, which is not answered yet. */
 struct path_query {
 	struct list link;		 /* in cm_host.queries */
-	struct fabric_cm_client *client; /* that gets the answer */
+	struct fabric_cm_client *client; /* gets the answer */
 	uint32_t id;	 /* the lower half of the transaction ID */
 	uint32_t serial; /* of the client's request */
 };

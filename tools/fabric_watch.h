@@ -27,8 +27,8 @@ struct fabric_watch {
 	int fd;			     /* -1: not open */
 };
 
-/* Watches w->fd for `events` (EPOLLIN, EPOLLOUT).  The reports have the address
- * of *w.  Returns 0 or -errno. */
+/* Watches w->fd for `events` (EPOLLIN, EPOLLOUT).  The data.ptr of each event
+ * that epoll_wait(2) reports for w->fd is w.  Returns 0 or -errno. */
 int fabric_watch_add(int epoll, struct fabric_watch *w, uint32_t events);
 /* Watches w->fd, which is watched already, for `events` alone (0: only for its
  * end). */

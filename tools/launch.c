@@ -81,8 +81,8 @@ static bool holds_libraries(const char *dir)
 	return access(path, R_OK) == 0;
 }
 
-/* A build tree has tools/adverb and lib/, an installation bin/adverb and
- * lib/adverb/ or, as meson was told, ADVERB_LIBDIR. */
+/* A build tree has tools/adverb and lib/.  An installation has bin/adverb and
+ * lib/adverb/ or, if meson was told so, the folder ADVERB_LIBDIR. */
 int launch_init(struct launch *l)
 {
 	static const char *const places[] = {"../lib/adverb", ADVERB_LIBDIR,

@@ -64,8 +64,8 @@ enum {
  * the other shared options. */
 extern const char launch_pcap_help[], launch_help[];
 
-/* Clears *l and finds the libraries beside this program.  Returns 0, or -1
- * after a sentence on stderr. */
+/* Clears *l, sets l->shim, and finds the libraries beside this program.
+ * Returns 0, or -1 after a sentence on stderr. */
 int launch_init(struct launch *l);
 
 /* Notes one option that run and pair share (LAUNCH_OPT_*); @value is copied.
@@ -93,8 +93,9 @@ int launch_find(const char *program, char *path);
 /*
  * Looks at the program before it runs: sets l->facts, l->origin and l->preload,
  * and clears l->shim if the program would not run with the shim, or if the
- * shim's file is missing.  Returns 0; or, after a sentence on stderr that says
- * why the program does not run or would not load the libraries, 126 or 127, as
+ * shim's file is missing, unreadable or on a file system that is mounted with
+ * the option noexec.  Returns 0; or, after a sentence on stderr that says why
+ * the program does not run or would not load the libraries, 126 or 127, as
  * shells exit.
  */
 int launch_check(struct launch *l, const char *program);

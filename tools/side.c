@@ -13,7 +13,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Reads of what an ended side has left, which is in one pipe or terminal. */
+/* How often side_fini reads the output that a side has left in its pipe or
+ * terminal. */
 #define LAST_READS 64
 
 /*

@@ -37,8 +37,8 @@ struct side {
 int side_start(struct side *s, const char *name, const struct launch *l,
 	       const char *const argv[]);
 
-/* Prints the whole lines that the side has written; at the end of the output,
- * prints the rest and closes s->out.  Does not wait. */
+/* Reads the side's output once, and prints the lines that are then complete; at
+ * the end of the output, prints the rest and closes s->out.  Does not wait. */
 void side_read(struct side *s);
 
 /* If the side has ended, sets s->ended and s->status.  Does not wait. */
