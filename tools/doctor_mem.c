@@ -51,7 +51,8 @@ void doctor_mem_self(void)
 
 /* Writes from one child to another child: neither is the parent of the other,
  * as with server and client of ib_write_bw.  Returns 0; an errno value; or
- * ENOSYS if a signal has killed the writer, as a seccomp filter does. */
+ * ENOSYS if a signal has killed the writer, such as the SIGSYS of a seccomp
+ * filter. */
 static int write_sibling(uint64_t *word)
 {
 	int status = 0;

@@ -227,7 +227,10 @@ static bool is_open(const struct target_ref *l, const struct qp *qp)
 }
 
 /* Reads the answer to the request that ask_target left to the target's process;
- * DIRECT_ASKED_TARGET: there is no answer yet. */
+ * DIRECT_ASKED_TARGET: there is no answer yet.  The load of `ask` comes before
+ * that of ask_found, and serve_ask (direct/initiator.c) stores `ask` after
+ * ask_found.  Without these orders ask_found could be read before it has the
+ * answer. */
 static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
 				       struct direct_request *r)
 {

@@ -336,8 +336,8 @@ static int make_ready(struct r_id *id)
 		       : 0;
 }
 
-/* Destroys what rdma_create_qp_ex has made.  Returns -1 and errno, with a
- * message. */
+/* Destroys the queue pair and the completion queues that rdma_create_qp_ex has
+ * made.  Returns -1 and errno, with a message. */
 static int fail_id(struct r_id *id)
 {
 	int err = errno;
