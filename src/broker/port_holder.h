@@ -18,14 +18,14 @@ bool port_holder_name(char *text, size_t size);
  * or the kernel itself has it, or /proc cannot be read. */
 bool port_holder_user(uid_t *user);
 
-/* Whether process pid of `user` may have the port: a socket of that user has
- * it, and the process has that socket, or hides its descriptors from this user,
- * or has ended.  pid 0: the process is not visible, so it may have any socket
- * of that user.  user: as user_of returns it (user.h). */
+/* Returns whether process pid of `user` may have the port: a socket of that
+ * user has the port, and the process has that socket, hides its descriptors
+ * from this user, or has ended.  pid 0: the process is not visible, so it may
+ * have any socket of that user.  user: as user_of returns it (user.h). */
 bool port_holder_may_be(uid_t user, pid_t pid);
 
-/* Whether a socket that another user made has the port; false if the kernel
- * itself has it. */
+/* Returns whether a socket that another user made has the port; false if the
+ * kernel itself has the port. */
 bool port_holder_is_other_user(void);
 
 #endif

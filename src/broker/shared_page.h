@@ -9,7 +9,9 @@
  * another owner: the last ACK packets of the old owner may have been lost, and
  * its peers then read the shm acks.  A class that goes to another user gets a
  * new page (other_user.h).  The broker and the readers do not trust the
- * contents.
+ * contents.  A fabric's process makes a page without a class by the same
+ * functions, and shows the subnet's number of changes there
+ * (tools/fabric_direct.h).
  *
  *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
  *	| the owner's, SHARED_PAGE_OWNER_BYTES            | generation |

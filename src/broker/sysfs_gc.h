@@ -4,8 +4,9 @@
  * uses any more.  Such a tree is a folder sysfs-N or sysfs-N-H
  * (util/runtime_tree.h) of this user's runtime folder, and every process that
  * uses the tree has a shared lock on it (flock).  A tree is removed if no
- * process has locked it and no other visible process is in its namespace.  The
- * tree is first renamed, so that it vanishes as a whole.
+ * process has locked it, and the broker sees no process other than itself in
+ * the tree's namespace.  The tree is first renamed, so that it vanishes as a
+ * whole.
  *
  * tree_fd is the folder class/infiniband of a tree.  All steps go by
  * descriptors and not by paths: the process that sent tree_fd may see another

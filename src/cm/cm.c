@@ -307,8 +307,8 @@ int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	return command_conv(cm, id, IN_REJECT, reply, now_ns);
 }
 
-/* On the passive side the event CM_ESTABLISHED carries this message, whose kind
- * 0 tells the consumer that no RTU has come. */
+/* On the passive side the event CM_ESTABLISHED carries the message `none`.  Its
+ * kind 0 tells the consumer that no RTU has come. */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
 	const struct cmmsg none = {0};

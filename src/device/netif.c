@@ -115,8 +115,8 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 			named);
 }
 
-/* The user has named no interfaces: says so if some interfaces that become
- * devices are left out. */
+/* Called if the user has named no interfaces.  Prints a message if some
+ * interfaces become no devices because there are DEVICE_MAX already. */
 static void say_left_out(const struct netdev_scene *scene)
 {
 	int len;

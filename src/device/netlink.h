@@ -13,8 +13,8 @@
  * Reads the interfaces and addresses into *scene, which the caller frees by
  * netlink_free.  Reads the routes and sets is_routed only if `routes` is true,
  * since a router may have very many routes.  Returns 0; or, with *scene empty,
- * -EINTR: the interfaces, addresses or routes changed during each of three
- * attempts, and during the last one not the routes alone; or another -errno.
+ * -EINTR: each of three attempts was interrupted by a change of the interfaces
+ * or addresses or, in the first two attempts, of the routes; or another -errno.
  */
 int netlink_read(struct netdev_scene *scene, bool routes);
 /* Frees the arrays of *scene. */

@@ -144,8 +144,9 @@ enum data_change {
 	/* No change of the port: a program of the subnet has ended whose arena
 	 * the others may have mapped (data_tell_death). */
 	DATA_DEATH = 128,
-	/* No change of the port, and not in data_changes: the sender of the
-	 * message has put packets into a ring, or has made room. */
+	/* No change of the port, and not in data_changes: the sender of a
+	 * struct fabric_proto_news with this bit has mapped the rings, has put
+	 * packets into a ring, or has made room there. */
 	DATA_RING = 256,
 };
 

@@ -451,7 +451,7 @@ void local_peer_answered(const struct client_news *news)
 }
 
 /* Starts repairs that go on for up to PEER_DEATH_NS, because the broker reports
- * a death while threads of the process may still run. */
+ * the death of a process while threads of that process may still run. */
 void local_peer_died(void)
 {
 	all.is_repairing = all.is_open;

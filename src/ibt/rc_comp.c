@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The requester's side of responses (IBTA Vol 1, 9.7.5, 9.7.6): ACKs, NAKs and
- * responses with data complete requests.  Three functions decide that requests
- * are sent again: rc_comp_timeout, after silence; ask_again, when a response is
- * missing; handle_nak, after an RNR NAK or a NAK for a sequence error.  A
- * fourth function, rc_comp_resend, does so when the path has changed.  rc_req
- * sends the requests.
+ * responses with data complete requests.  Three functions of this file decide
+ * that requests are sent again: rc_comp_timeout, after silence; ask_again, when
+ * a response is missing; handle_nak, after an RNR NAK or a NAK for a sequence
+ * error.  A fourth function, rc_comp_resend, does so when the path has changed.
+ * rc_req sends the requests.
  */
 #include <string.h>
 

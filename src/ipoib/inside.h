@@ -16,7 +16,7 @@
 enum ipoib_reason {
 	IPOIB_REASON_NONE,
 	IPOIB_REASON_PORT,     /* the port is not active, or has no LID */
-	IPOIB_REASON_PKEY,     /* the port lacks the P_Key */
+	IPOIB_REASON_PKEY,     /* no full membership in the partition */
 	IPOIB_REASON_MANAGER,  /* the port knows no subnet manager */
 	IPOIB_REASON_SILENT,   /* the subnet administration does not answer */
 	IPOIB_REASON_NO_GROUP, /* there is no broadcast group */

@@ -423,8 +423,9 @@ static int accept_roce(struct r_id *id,
 }
 
 /* Also acknowledges the request's event, which rdma_get_request has given to
- * the id: rdma_destroy_id of the listener waits for that.  The id does not have
- * the event during the call, since then another thread may destroy the id. */
+ * the id: rdma_destroy_id of the listener waits for that.  During the call the
+ * id does not have the event: if another thread destroys the id meanwhile,
+ * rdma_destroy_id would acknowledge the event, too. */
 static int accept_sync_datagram(struct r_id *id,
 				const struct rdma_conn_param *p)
 {

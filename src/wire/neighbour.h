@@ -16,7 +16,8 @@
 struct neighbour_interface {
 	uint32_t ifindex;
 	char name[16]; /* with a NUL at the end */
-	/* Zeros: the interface's address has another length. */
+	/* Zeros: the interface's address has another length, or is all zeros,
+	 * as that of lo is. */
 	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 };
 
