@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the descriptors that a broker or a fabric sends, and those that a
- * broker gets from the fd store of an earlier one: a descriptor from another
- * process may be of any file.  No state. */
+/* Checks the descriptors that a program gets from a broker or a fabric, that a
+ * fabric gets from a program, and that a broker gets from the fd store of an
+ * earlier one: a descriptor from another process may be of any file.  No state.
+ */
 #ifndef BROKER_FD_CHECK_H
 #define BROKER_FD_CHECK_H
 
@@ -9,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Whether fd can receive the datagrams of port 4791.  True if fd is a UDP
- * socket that is bound to that port, in the network namespace of `broker`.
+ * Can fd receive the datagrams of port 4791?  True if fd is a UDP socket that
+ * is bound to that port, in the network namespace of `broker`.
  * `broker` is a socket of the broker, or the connection to the broker.  A
  * kernel before Linux 5.14 does not tell a socket's namespace: there a socket
  * of any namespace passes.  Also true if fd is a SOCK_SEQPACKET unix socket
@@ -18,16 +19,16 @@
  * (wire/relay.h).
  */
 bool fd_check_is_receiver(int fd, int broker);
-/* Whether fd is a SOCK_SEQPACKET unix socket that does not listen: only such a
- * socket may be an fd store (fd_store.h) or an end of a relay.  The function
- * does not look at the messages in the socket. */
+/* Is fd a SOCK_SEQPACKET unix socket that does not listen?  Only such a socket
+ * may be an fd store (fd_store.h) or an end of a relay.  The function does not
+ * look at the messages in the socket. */
 bool fd_check_is_messages(int fd);
-/* Whether fd is a memfd of that many bytes that no process can shorten or
- * lengthen: an access to its mapping never raises SIGBUS, and a read of it
+/* Is fd a memfd of that many bytes that no process can shorten or lengthen?  An
+ * access to the mapping of such a memfd never raises SIGBUS, and a read of it
  * never waits. */
 bool fd_check_is_sealed(int fd, size_t bytes);
-/* Whether fd is a non-blocking eventfd, to which a write never waits.  Without
- * /proc, any non-blocking file passes. */
+/* Is fd a non-blocking eventfd, to which a write never waits?  Without /proc,
+ * any non-blocking file passes. */
 bool fd_check_is_wake(int fd);
 
 #endif

@@ -150,7 +150,8 @@ static bool read_map(pid_t id, char text[MAP_TEXT])
 }
 
 /* Can an ordinary user of this namespace, which has this map, make another
- * namespace with an equal map?  There the user can map one id, its own. */
+ * namespace with an equal map?  In a namespace that an ordinary user makes, the
+ * user can map one id, its own. */
 static bool is_repeatable(const char *map)
 {
 	unsigned inside, outside, count;

@@ -144,7 +144,8 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		/* The link's end lets the host unmap the target's arena. */
+		/* The host cannot unmap the target's arena before the link is
+		 * released (initiator_released). */
 		drop_target(t, q, q->direct.link);
 		q->direct.path = IBT_PATH_PACKETS;
 		break;

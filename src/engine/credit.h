@@ -169,8 +169,9 @@ struct credit_want {
 };
 
 /* May the packet be sent now?  It may if there is room, if its patience has
- * ended, or if c has no limit (the page is not known, or one of the processes
- * does not use credits).  @us: the class of this process. */
+ * ended, or if c has no limit: the receiver has no page, the page is not known,
+ * or one of the two processes does not use credits.  @us: the class of this
+ * process. */
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_want *want, uint64_t now_ns);
 /* Returns for how many more packets of `bytes` bytes there is room; 0 also if

@@ -53,7 +53,7 @@
 
 /* The knowledge about a port (the figure above). */
 enum source_state {
-	SOURCE_NONE,	 /* no port has the slot, which is all zero */
+	SOURCE_NONE,	 /* the slot is free, and all zero */
 	SOURCE_ASKED,	 /* the caller has not answered yet */
 	SOURCE_REFUSED,	 /* the port is not of the peer's user */
 	SOURCE_BELIEVED, /* the port is of the peer's user */
@@ -117,7 +117,8 @@ struct source_found {
 
 /* Decides whether d, a datagram from an address of this host, comes from a port
  * of the peer's user.  @qpn: the peer's QPN.  Queues a question to the engine's
- * caller (engine_wants_source) if this is not known. */
+ * caller (engine_wants_source) if this is not known, or if the answer about a
+ * believed port is SOURCE_NS old. */
 struct source_found engine_sources_look(struct sources *s,
 					const struct engine_dgram *d,
 					uint32_t qpn, uint64_t now_ns);

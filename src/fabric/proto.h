@@ -31,14 +31,14 @@
  * the program can map the file, it sends struct fabric_proto_news with
  * DATA_RING on the socket.  From then on both sides put packets into the rings
  * only, and the fabric drops packets that come by the socket; packets that are
- * sent back, and news, still go by the socket.  A side that has put packets
- * into a ring, and a program that has made room, wakes the other side if that
- * side waits (packet_ring_publish, packet_ring_release), by struct
- * fabric_proto_news with DATA_RING on the socket.  A side leaves this message
- * out if the socket is full, since the other side then finds messages in the
- * socket anyway.  A program that waits for room in its ring sets the count of
- * the eventfd to the limit, and the fabric reads the eventfd when there is
- * room.  Without rings packets go by the socket.
+ * sent back, and news, still go by the socket.  A message with DATA_RING also
+ * wakes a side that waits: the other side sends the message after it has put
+ * packets into a ring (packet_ring_publish), and a program also after it has
+ * made room (packet_ring_release).  A side leaves this message out if the
+ * socket is full, since the other side then finds messages in the socket
+ * anyway.  A program that waits for room in its ring sets the count of the
+ * eventfd to the limit, and the fabric reads the eventfd when there is room.
+ * Without rings packets go by the socket.
  *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
  * management at the host with the GID.  Each message on this socket is one

@@ -8,10 +8,10 @@
  * table has room for its largest number of rows.
  *
  * The arena has two parts.  Only the owner writes the first part: peers may
- * read it, and the kernel keeps them from writing there (memory/arena_map.h).
- * Peers of this host and the owner write the second part, from `shared` on.
- * The second part is input to the owner, and the whole arena is input to a
- * peer.
+ * read it, and from Linux 5.1 on the kernel keeps them from writing there
+ * (memory/arena_map.h).  Peers of this host and the owner write the second
+ * part, from `shared` on.  The second part is input to the owner, and the whole
+ * arena is input to a peer.
  *
  * Lock: hdr->lock, a leaf, taken by the functions that allocate and free.
  * Owner: the adapter.

@@ -136,8 +136,9 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 			unanswered_packets(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
-/* When the last packet was first sent, it asked for no ACK, because a request
- * followed it.  A packet that is sent again always asks for an ACK. */
+/* The last packet before the cursor may have asked for no ACK, because a
+ * request followed it in the send queue when it was first sent.  A packet that
+ * is sent again always asks for an ACK. */
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;

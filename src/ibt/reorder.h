@@ -5,7 +5,8 @@
  * of a process; a struct reorder has at most IBT_HELD_PER_QP packets of it.  A
  * packet for which there is no room is dropped, as if the network had lost it.
  *
- * A packet that is held takes effect later, so a forger could try to place one.
+ * A packet that is held takes effect later, so a forger can send a packet whose
+ * PSN is not the next one, and wait until the packet's turn comes.
  * Therefore callers hold only packets that are at most IBT_HELD_AHEAD PSNs
  * ahead, and hold them for at most IBT_HELD_NS (requests) or until the ACK
  * timeout (responses).
