@@ -588,8 +588,8 @@ int image_clear(struct image *im)
 {
 	int err = 0;
 
-	/* The last file first: a file that names a library comes after the
-	 * library in the list, and must not outlive the library. */
+	/* Removes the last file first: a file that names a library comes after
+	 * the library in the list, and must not outlive the library. */
 	for (size_t i = im->count; i > 0; i--)
 		if (!image_is_taken(im, im->entries[i - 1].path))
 			err |= remove_file(im, im->entries[i - 1].path);

@@ -279,8 +279,9 @@ static void settle_news(struct r_iw *iw)
 		post_end(iw);
 }
 
-/* Makes the queue pair send what was posted, then FIN.  Returns 0, also if an
- * established connection has ended already; -EINVAL: there is no connection. */
+/* Makes the queue pair send what was posted, and then end the connection, by
+ * the FIN of TCP or the SHUTDOWN of SCTP.  Returns 0, also if an established
+ * connection has ended already; -EINVAL: there is no connection. */
 static int disconnect_stream(struct r_iw *iw)
 {
 	await_call(iw);

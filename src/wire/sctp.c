@@ -25,7 +25,7 @@
 #define HEAD	    12	/* bytes of a packet of SCTP before its chunks */
 #define BUSY_MS	    10	/* period of the library's timers while busy */
 #define IDLE_MS	    100 /* their period otherwise */
-#define BUSY_NS	    1000000000ull /* busy: this long after a sent packet */
+#define BUSY_NS	    1000000000ull /* busy: this long after busy_ns */
 #define DRAIN_STEPS 200		  /* the most waits for acknowledgements */
 #define DRAIN_NS    10000000	  /* the length of one such wait */
 #define PORTS_FROM  0xc000	  /* the first dynamic port */

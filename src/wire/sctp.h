@@ -23,8 +23,8 @@
  * with a listener and announces no indication within ten seconds.  If the owner
  * shuts down or closes its descriptor, the association ends as soon as the peer
  * has acknowledged all messages, or ten seconds after libusrsctp has taken the
- * last one.  If the peer does not receive then, so that libusrsctp takes no
- * message for ten seconds, the association ends, too.
+ * last one.  If libusrsctp meanwhile takes no message for ten seconds, because
+ * the peer does not receive, the association ends, too.
  *
  * A service has the same port number for SCTP and for UDP, and so a UDP socket
  * of its own: processes of one host share no socket.  If `udp_port` of the

@@ -14,7 +14,7 @@
 #define IP_BYTES    20
 #define IPV6_BYTES  40
 #define UDP_BYTES   8
-#define SCTP_BYTES  12 /* common header; libusrsctp might not count it */
+#define SCTP_BYTES  12 /* the common header, which precedes the chunks */
 #define MTU_MIN	    1280
 #define MTU_MAX	    9000 /* a socket's buffer holds few larger datagrams */
 #define BUFFER	    (4 << 20)
