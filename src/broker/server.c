@@ -92,8 +92,12 @@ static bool is_cm(const struct conn *c)
 static int serve_cm_batch(struct server *s, struct conn *c)
 {
 	struct cm_inbox *in = &s->inbox;
-	int n = cm_inbox_receive(in, c->in_fd, MSG_DONTWAIT | MSG_TRUNC);
+	int n;
 
+	/* ECONNRESET comes once: the last messages of the client are next */
+	do
+		n = cm_inbox_receive(in, c->in_fd, MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == ECONNRESET);
 	if (n <= 0)
 		return n && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 	if (!c->cm)
