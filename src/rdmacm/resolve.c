@@ -276,13 +276,13 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 {
 	struct r_id *id = r_id(base);
 	struct rdma_addr was;
-	bool later = false, is_sync = id->is_sync,
-	     is_resolving = r_ib_is_ip(dst_addr);
+	bool later = false, is_sync = id->is_sync, is_resolving;
 	int err;
 
 	if (r_addr_check(dst_addr, "rdma_resolve_addr") ||
 	    (src_addr && r_addr_check(src_addr, "rdma_resolve_addr")))
 		return -1;
+	is_resolving = r_ib_is_ip(dst_addr);
 	if (id->state.has_destination || id->state.is_passive ||
 	    id->state.is_listening)
 		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "

@@ -303,6 +303,15 @@ static void an_id_is_destroyed_before_its_bind_is_answered(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
+static void an_address_that_is_missing_is_refused(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+
+	assert_int_equal(rdma_resolve_addr(&id->base, NULL, NULL, 1000), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+	rdma_destroy_id(&id->base);
+}
+
 static void an_id_is_not_bound_to_the_service_of_another_space(void **state)
 {
 	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
@@ -770,6 +779,7 @@ int main(void)
 			an_id_is_destroyed_before_its_bind_is_answered),
 		cmocka_unit_test(
 			an_id_is_not_bound_to_the_service_of_another_space),
+		cmocka_unit_test(an_address_that_is_missing_is_refused),
 		cmocka_unit_test(a_route_is_resolved_once_after_the_address),
 		cmocka_unit_test(an_id_connects_to_a_service_id_of_64_bits),
 		cmocka_unit_test(a_route_is_asked_of_the_fabric),
