@@ -555,6 +555,7 @@ int pair_main(int argc, char **argv)
 		own++;
 	p.address = "127.0.0.1";
 	p.timeout_ms = 60000;
+	p.server.out = p.client.out = -1;
 	if (launch_init(&p.server_env) < 0 || launch_init(&p.client_env) < 0)
 		return 126;
 	while ((c = getopt_long(own, argv, "+h", options, NULL)) != -1) {

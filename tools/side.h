@@ -18,7 +18,8 @@
 
 enum { SIDE_LINE_MAX = 4096 };
 
-/* One side, from side_start to side_fini. */
+/* One side, from side_start to side_fini.  The caller sets `out` to -1, and the
+ * rest to zeroes, if it may call side_fini without side_start. */
 struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */

@@ -16,6 +16,7 @@
 #include "log/env.h"
 #include "util/bits.h"
 #include "util/random.h"
+#include "util/write_signals.h"
 
 #define CM_TIMEOUT 20 /* 4.3 s */
 #define CM_RETRIES 15 /* as with the kernel's rdma_cm */
@@ -83,10 +84,14 @@ static bool is_ready_pipe(void)
 static void say_ready(void)
 {
 	static bool said;
+	struct write_signals held;
 
 	r_take();
+	/* `adverb pair` may have ended: then write fails. */
+	write_signals_hold(&held);
 	if (!said && is_ready_pipe() && write(ready_fd, "", 1) < 0)
 		errno = 0;
+	write_signals_give(&held);
 	said = true;
 	r_give();
 }

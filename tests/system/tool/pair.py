@@ -171,6 +171,35 @@ def server_never_listens():
            "pair succeeds although the server has served no client", r)
 
 
+def leaves_its_input_alone():
+    """Nothing reads the standard input of adverb pair, also if no client is
+    started."""
+    mine, its = os.pipe()
+    os.write(its, b"typed\n")
+    p = t.start([t.adverb, "pair", *spelled(["pass"], [ASK, "@"])], stdin=mine)
+    r = t.finish(p, system.HANG)
+    expect(r.status == 1, "exit status %d" % r.status, r)
+    os.close(its)
+    expect(os.read(mine, 100) == b"typed\n", "something has read the input", r)
+    os.close(mine)
+
+
+def a_server_outlives_pair():
+    """A program that listens when adverb pair has ended is not ended by a
+    signal."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    p = t.start([t.adverb, "run", "--", t.program("talker"), "serve", "127.0.0.1",
+                 "7471"], pass_fds=[writer],
+                env=t.environment(ADVERB_READY_FD=str(writer)))
+    os.close(writer)
+    try:
+        expect(b"listening" in p.stdout.readline(), "the server does not listen")
+    finally:
+        p.kill()
+        p.communicate()
+
+
 def names_the_side_that_hung():
     # On a busy machine the server may need many seconds before it ends.
     for seconds in 10, 60, system.HANG:
@@ -519,6 +548,8 @@ t.case("pair finds its server among thousands of listening sockets",
        finds_one_among_many)
 t.case("pair exits with the larger status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
+t.case("pair reads nothing from its standard input", leaves_its_input_alone)
+t.case("a server that listens when pair has ended goes on", a_server_outlives_pair)
 t.case("pair says which side hung", names_the_side_that_hung)
 t.case("pair works if its caller ignores SIGCHLD", works_without_sigchld)
 t.case("pair ends the survivor when one side fails", kills_the_survivor)
