@@ -314,8 +314,9 @@ static const char *find_unfit(const struct image *im)
 	return NULL;
 }
 
-/* Runs ldconfig for the root.  Returns 0, or -1 after a sentence on stderr. */
-static int refresh_cache(const struct image *im)
+/* Runs ldconfig for the root.  Returns 0, or -1 after a sentence on stderr.
+ * effect: what follows if ldconfig does not succeed. */
+static int refresh_cache(const struct image *im, const char *effect)
 {
 	static char name[] = "ldconfig", option[] = "-r";
 	char root[PATH_MAX];
@@ -342,16 +343,15 @@ static int refresh_cache(const struct image *im)
 	if (err)
 		fprintf(stderr,
 			"adverb: neither /usr/sbin/ldconfig nor /sbin/ldconfig "
-			"can be run (%s), so programs do not find adverb yet; "
-			"run ldconfig -r %s as root on a system that has "
-			"ldconfig.\n",
-			strerror(err), root);
+			"can be run (%s), so %s; run ldconfig -r %s as root on "
+			"a system that has ldconfig.\n",
+			strerror(err), effect, root);
 	else
 		fprintf(stderr,
 			"adverb: ldconfig -r %s has failed (its message is "
-			"above), so programs do not find adverb yet; mend what "
-			"ldconfig names, and run ldconfig -r %s as root.\n",
-			root, root);
+			"above), so %s; mend what ldconfig names, and run "
+			"ldconfig -r %s as root.\n",
+			root, effect, root);
 	return -1;
 }
 
@@ -472,7 +472,8 @@ static int install_into(struct image *im, const struct wish *wish)
 		fprintf(stderr, "adverb: nothing was installed.\n");
 		return 1;
 	}
-	if (put_all(im, &p) || refresh_cache(im))
+	if (put_all(im, &p) ||
+	    refresh_cache(im, "programs do not find adverb yet"))
 		return 1;
 	say_done(im, &p);
 	return 0;
@@ -505,7 +506,11 @@ static int uninstall_from(struct image *im, const struct wish *wish)
 	}
 	if (is_named_by_others(im))
 		return 1;
-	return image_clear(im) || refresh_cache(im) ? 1 : 0;
+	return image_clear(im) || refresh_cache(
+					  im, "the loader's cache still names "
+					      "adverb's files")
+		       ? 1
+		       : 0;
 }
 
 static void install_help(FILE *out)

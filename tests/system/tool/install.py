@@ -260,6 +260,22 @@ def it_leaves_as_it_came():
            "a second uninstall does not say that there is no adverb")
 
 
+def a_failure_of_ldconfig_is_told():
+    """ldconfig cannot make its new cache: a folder has the name."""
+    root = Root()
+    blocker = root.at("/etc/ld.so.cache~")
+    os.mkdir(blocker)
+    said = root.adverb("install", status=1)
+    expect("ldconfig -r %s has failed" % root.path in said and
+           "programs do not find adverb yet" in said, said)
+    os.rmdir(blocker)
+    root.adverb("install")
+    os.mkdir(blocker)
+    said = root.adverb("uninstall", status=1)
+    expect("ldconfig -r %s has failed" % root.path in said and
+           "the loader's cache still names adverb's files" in said, said)
+
+
 def the_systems_broker():
     """The system's broker is installed only if --service asks for it, and
     stays when adverb is installed again."""
@@ -634,6 +650,7 @@ suite.case("--shim shows adverb's sysfs tree to every program",
            the_shim_is_in_every_program)
 suite.case("libraries that others preload stay", others_preloads_stay)
 suite.case("uninstall leaves the system as it was before", it_leaves_as_it_came)
+suite.case("a failure of ldconfig is told", a_failure_of_ldconfig_is_told)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
 suite.case("an installation that was killed can be repeated, and undone",
