@@ -14,11 +14,12 @@
  *
  * A data end may have rings.  Once its program has said that it uses them, the
  * packets are in the rings, and the messages on the socket only wake the
- * reader, tell the program of changes, or report refused packets.  A ring in
- * which packets have come lately is looked at in each turn, and the fabric's
- * process does not sleep meanwhile.  When no ring had a packet in a turn, the
- * fabric asks the programs to wake it, and sleeps.  A data end is closed if its
- * program writes a wrong word into a ring (fabric/packet_ring.h).
+ * reader, tell the program of changes, or report refused packets.  As long as
+ * one of the rings has packets in each turn, the fabric's process does not
+ * sleep, and looks in each turn at the rings in which packets have come lately.
+ * After a turn in which no ring had a packet, the process asks the programs to
+ * wake it, and sleeps.  A data end is closed if its program writes a wrong word
+ * into a ring (fabric/packet_ring.h).
  *
  * Owner: the process's one thread.
  */
@@ -113,10 +114,10 @@ bool fabric_data_take(struct fabric_data *f);
  * The loop calls this before it asks for events, since it may then sleep. */
 void fabric_data_wake(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, wakes the
- * programs unless a ring of the turn probably has more packets, watches
- * the sockets and the rings of data ends that may send again, sends packets
- * that ended programs have left, and closes the sockets of ended programs whose
- * time is over.  The loop calls this after fabric_turn. */
+ * programs unless a ring that was read in this turn probably has more packets
+ * (has_more), watches the sockets and the rings of data ends that may send
+ * again, sends packets that ended programs have left, and closes the sockets of
+ * ended programs whose time is over.  The loop calls this after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
 /* Returns when fabric_data_take and fabric_data_turn have to be called, in ms
  * of monotonic_ms: 0, which is at once, if packets of an ended program may be

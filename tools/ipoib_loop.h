@@ -16,7 +16,7 @@ struct ipoib_loop_config {
 	uint8_t port;	   /* 0: the first one that has a link */
 	uint16_t pkey;	   /* 0: the first one of the port */
 	bool is_connected; /* the connected mode */
-	uint32_t mtu;	   /* of IP, at most; 0: the greatest */
+	uint32_t mtu;	   /* the upper limit of the MTU of IP; 0: none */
 	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
 	uint32_t address_count; /* entries of addresses */
 	/* The loop calls this each time that the interface comes up. */

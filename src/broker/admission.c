@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Since Linux 6.5; older headers lack it. */
+/* The headers of a Linux before 6.5 lack this option. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif

@@ -22,7 +22,7 @@
 #define FLUSH_BLOCKS 2	/* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1	/* until a full socket is tried again */
 #define HOP_LIMIT    64 /* the TTL or hop limit of a datagram */
-#define JOINED	     32 /* the most frames of a datagram; Linux allows 64 */
+#define JOINED	     32 /* most frames of a datagram; every Linux takes 64 */
 
 _Static_assert(GSI_FRAME == BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
 	       "the frames of a datagram follow each other without a gap");

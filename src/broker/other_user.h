@@ -53,10 +53,11 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
  * now_ms: CLOCK_MONOTONIC. */
 void other_user_tick(struct reuseport_group *g,
 		     struct reuseport_group_member *m, uint64_t now_ms);
-/* Closes the descriptors of m, whose process has ended, except two.  The page
+/* Called when the process of m has ended.  Closes the receiving end of m's
+ * relay if the process has not got it, and the sending end unless datagrams
+ * wait there; then other_user_tick closes the sending end later.  The page
  * stays for the next process of the same user, and is zeroed except for the shm
- * acks (shared_page_end).  A relay in which datagrams wait stays until
- * other_user_tick closes it. */
+ * acks (shared_page_end). */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
 /* Returns whether the next member of the broker's own user may have index

@@ -40,7 +40,7 @@ struct share_table {
 };
 
 /* Makes an empty table.  exempt: the broker's own user, who gets objects,
- * listeners and conversations as long as any are free. */
+ * listeners, conversations and doubts as long as any are free. */
 void share_table_init(struct share_table *t, uid_t exempt);
 /* Frees all shares, even those that are in use. */
 void share_table_fini(struct share_table *t);

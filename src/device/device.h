@@ -25,7 +25,7 @@ enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 /* The protocols by which devices send. */
 enum device_kind {
 	DEVICE_ROCE,  /* RoCEv2, "adv0" */
-	DEVICE_IWARP, /* iWARP over TCP, "iw0" */
+	DEVICE_IWARP, /* iWARP over TCP or SCTP, "iw0" */
 	DEVICE_IB,    /* packets of an InfiniBand link, "advib0" */
 };
 

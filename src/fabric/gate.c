@@ -85,10 +85,10 @@ bool gate_leave(struct port *out, struct packet *p)
 }
 
 /* Does the port's table have the packet's partition?  A switch's port has the
- * P_Keys of the adapter at the cable.  A limited member sends its own limited
- * P_Key, so gate_fits would refuse the packet here; the port by which the
- * packet leaves the last switch, and the receiver, keep limited members apart.
- */
+ * P_Keys of the adapter at the other end of its link.  A limited member sends
+ * its own limited P_Key, so gate_fits would refuse the packet here; the port by
+ * which the packet leaves the last switch, and the receiver, keep limited
+ * members apart. */
 static bool has_partition(const struct port *in, uint16_t pkey)
 {
 	return find_pkey(in, pkey | PKEY_FULL) >= 0 ||

@@ -33,8 +33,9 @@
 struct peer_question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
-	/* The broker is asked this question.  The broker's answer also serves
-	 * the other questions about the same process, which are not asked. */
+	/* The broker is asked this question.  The other questions about the
+	 * same process are not asked: the broker's answer also serves them,
+	 * except for the answer LEFT (is_answered). */
 	bool is_asked;
 	bool is_owed; /* not sent yet: no broker, or no room in the socket */
 	bool is_over; /* the process has ended; see broker_link_reap_dead */
@@ -73,10 +74,10 @@ static void publish_fd(void)
 	seen_file = file;
 	seen_due_ns = due_ns;
 	shared_store(&seen_fd, (uint32_t)(fd + 1));
-	/* Stored after seen_fd: a thread that loads the new `changes` then
-	 * loads the new seen_fd.  In the other order the thread could note the
-	 * new `changes` with the old seen_fd, and then wait on the old
-	 * descriptor. */
+	/* `changes` is stored after seen_fd: a thread that loads the new
+	 * `changes` then loads the new seen_fd.  In the other order the thread
+	 * could note the new `changes` with the old seen_fd, and then wait on
+	 * the old descriptor. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -106,10 +107,10 @@ static void say_word(enum client_word word, const char *sentence)
 }
 
 /*
- * Binds UDP port 4791 without a broker.  @err: why there is no broker.  Binds
- * nothing if a broker that this process cannot use has the port.  Returns a
- * descriptor, or -errno: `err` if nothing was bound or the port is in use, else
- * the failure of the bind.
+ * Binds UDP port 4791 without a broker.  @err: why there is no broker.  Does
+ * not try to bind if a broker that this process cannot use has the port.
+ * Returns a descriptor, or -errno: `err` if the bind was not tried or another
+ * socket has the port, else the error of udp_bind.
  */
 static int bind_alone(int err)
 {
@@ -440,9 +441,9 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	if (!has_broker || (!wants_turn && !shared_load(&woken) &&
 			    now_ns / NS_PER_MS < client_due_ms(&broker)))
 		return;
-	/* Stored before client_turn reads the descriptor.  In the other order
-	 * the store could erase the 1 of a thread that has seen data arrive
-	 * after the read. */
+	/* 0 is stored before client_turn reads the descriptor.  In the other
+	 * order this store could overwrite the 1 that the thread that waits
+	 * stores when data arrives after the read (broker_link_woken). */
 	shared_store(&woken, 0);
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)

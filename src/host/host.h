@@ -179,8 +179,9 @@ struct host_stream {
 	 * waits without limit. */
 	uint64_t begin_after_ns;
 	/* For the initiator, by TCP: as long as the peer has sent nothing, this
-	 * side sends up to four WRITEs without bytes, the first after this
-	 * time, each further one after twice the time before it; 0: none. */
+	 * side sends up to four WRITEs without bytes.  The wait before the
+	 * first one is nudge_after_ns, and each further wait is twice as long
+	 * as the previous one.  0: this side sends no such WRITE. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock, so
 	 * this function waits only for locks under which no other lock is
@@ -240,8 +241,9 @@ void host_unshare(struct host *h, uint32_t number);
  * knows all requests that were posted before the call, and each copy of payload
  * that progress had begun before the call has ended. */
 void host_quiesce(struct host *h);
-/* Returns when no peer of this host copies by the keys, or works at the QP, of
- * `what`.  Moves all eager messages into the memory of their receives. */
+/* Returns when no peer of this host copies by the keys in `what` or works at
+ * the QP in `what`.  Moves all eager messages into the memory of their
+ * receives. */
 void host_await_accesses(struct host *h, access_set what);
 
 /* Called after work of about `bytes` bytes, headers included, was posted to the
@@ -267,9 +269,10 @@ void host_before_poll(struct host *h, const struct cq *cq);
  * of its peer, if the QP completes into cq (post_resume); cq NULL: ends none.
  * If no such wait has ended, makes progress if the progress lock is free.
  * While all traffic goes through arenas, most calls skip progress.  After many
- * polls in a row that found nothing, yields the processor.  After many polls in
- * a row that found the lock held, waits for the lock.  *polls: the counts of
- * the polled object. */
+ * polls in a row that found nothing, yields the processor; while the peer
+ * probably runs on this processor, already after few polls or one.  After many
+ * polls in a row that found the lock held, waits for the lock.  *polls: the
+ * counts of the polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after each poll.  @empty: the poll found no completion.  Counts the
  * poll in *polls, and wakes the progress thread if that thread has to serve a

@@ -91,10 +91,10 @@ void post_lock_take_all(struct post_locks *p);
 bool post_lock_try_all(struct post_locks *p);
 /*
  * Called after post_lock_try_all was in vain, for work that may wait for
- * POST_LOCK_VAIN_NS: once all tries for that long were in vain, waits for the
- * locks, takes them and returns true.  Before that returns false, and the
- * caller has none of the locks.  The wait delays the threads that post:
- * while the caller waits for one lock, it keeps the locks that it took before.
+ * POST_LOCK_VAIN_NS.  Returns false, and the caller has none of the locks,
+ * until all tries were in vain for that long; then waits for the locks, takes
+ * them and returns true.  The wait delays the threads that post: while the
+ * caller waits for one lock, it keeps the locks that it took before.
  */
 bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
 /* Releases the locks that post_lock_take_all, post_lock_try_all or

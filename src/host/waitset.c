@@ -176,9 +176,10 @@ int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 {
 	if (!progress_has_files(p))
 		return wait_without(in, until);
-	/* With a mask, some handlers end a wait.  After a stop of the process,
-	 * as by Ctrl-Z and fg, epoll_pwait2(2) returns EINTR although no
-	 * handler has run, and ppoll(2) goes on. */
+	/* A caller that sets a mask takes -EINTR for a handler that has run.
+	 * But after a stop of the process, as by Ctrl-Z and fg, epoll_pwait2(2)
+	 * returns EINTR although no handler has run; ppoll(2) continues to
+	 * wait.  So a wait with a mask does not use epoll. */
 	if (socket_events == POLLIN && !in->mask && has_epoll(in, p))
 		return wait_by_epoll(in, until);
 	in->socket_is_empty = false;

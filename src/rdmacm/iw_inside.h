@@ -176,11 +176,13 @@ bool r_iw_is_foreign(const struct r_iw *iw);
 /* Calls the function for each object of this process.  The function must not
  * free an object. */
 void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg);
-/* Adds news, r_iw.news_bits, which the caller handles.  Any thread may call
- * this function under any lock, and needs no r_lock. */
+/* Adds `bits` to r_iw.news_bits, and wakes no thread: the caller handles the
+ * news.  Any thread may call this function under any lock, and needs no r_lock.
+ */
 void r_iw_note_news(struct r_iw *iw, uint32_t bits);
-/* Adds news, and wakes the thread adverb-iw, which handles them.  Any thread
- * may call this function under any lock, and needs no r_lock. */
+/* Adds `bits` to r_iw.news_bits, and wakes the thread adverb-iw, which handles
+ * the news.  Any thread may call this function under any lock, and needs no
+ * r_lock. */
 void r_iw_add_news(struct r_iw *iw, uint32_t bits);
 /* Returns the news, and clears them. */
 uint32_t r_iw_take_news(struct r_iw *iw);

@@ -4,8 +4,8 @@
  * registered with an adapter against this limit, but adverb pins no memory.  So
  * the shim reports RLIM_INFINITY to the program until the program sets a limit
  * itself.  For mlock(2) the kernel's own limit stays in force.  When the
- * program sets a limit, the shim sets the kernel's limit too, as near to it as
- * the kernel permits.
+ * program sets a limit, the shim also sets the kernel's limit, as near to the
+ * program's limit as the kernel permits.
  *
  * When the process executes another program, the shim forgets the limit that
  * the first program has set.  If two threads set the limit at once, the

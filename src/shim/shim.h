@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* Before the definition of a function that the library exports. */
+/* The attribute of a function that the library exports. */
 #define SHIM __attribute__((visibility("default")))
 
 /* Defines next_##name, the address of the next definition of @name after the

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define STATE_LISTEN 10 /* TCP_LISTEN, which Unix sockets have, too */
-/* Since Linux 5.3; older headers lack them. */
+/* UDIAG_SHOW_UID and UNIX_DIAG_UID, which the headers of a Linux before 5.3
+ * lack. */
 #define SHOW_UID 0x40
 #define ATTR_UID 7
 /* The kernel fills at most 32 KiB of a receiver's buffer. */
