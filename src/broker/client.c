@@ -29,7 +29,8 @@
 #include <unistd.h>
 
 /* How long client_open goes on while it awaits no broker (awaits_broker).  In
- * all, client_open waits for OPEN_MS + client_want.patience_ms at most. */
+ * all, client_open waits for OPEN_MS + client_want.patience_ms at most; the
+ * time for which this process did not run is not counted (struct opening). */
 #define OPEN_MS 15000
 /* How long client_open waits before it tells the user that the broker is late:
  * LATE_MS if the broker is stopped, or sleeps while it starts; otherwise

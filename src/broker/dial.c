@@ -38,8 +38,8 @@ struct call {
 
 /* Held during a call: this library has one start at a time (start.h). */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-/* The broker of the last call; 0: none.  A new call means that this broker is
- * lost. */
+/* The broker of the last call; 0: none.  Each new call counts this broker as
+ * lost (start_lost). */
 static pid_t last;
 
 /* A child of fork has only one thread: the lock may be held by a thread that

@@ -52,7 +52,9 @@ bool server_hold_port(struct server *s, const char **why);
 bool server_turn(struct server *s);
 /* Returns 0, or an -errno that says why the listening socket accepts no
  * connection from now on: a process that has the socket, too, has shut it down
- * (-ESHUTDOWN), or the descriptor is closed (-EBADF). */
+ * (-ESHUTDOWN); the descriptor is closed (-EBADF); or accept4(2) has failed
+ * with an error that does not pass, for example because a sandbox refuses it
+ * (-EPERM). */
 int server_listener_err(const struct server *s);
 /* Frees the server and closes all its descriptors.  Closes the port before the
  * listener: a successor that binds the listener's address must find the port

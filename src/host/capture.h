@@ -6,8 +6,9 @@
  * TTL of a received frame is 64.  On a host of an emulated subnet, writes every
  * packet from LRH to VCRC instead.  The connections of iWARP are written as TCP
  * segments (host/capture_stream.h), or as the packets of SCTP.  Most frames are
- * written under the progress lock, under which adverb writes no other file but
- * stderr: a user who asks for a capture wants each frame rather than speed.
+ * written under the progress lock, so a slow file delays progress: a user who
+ * asks for a capture wants each frame rather than speed.  Under this lock
+ * adverb writes no other file but stderr.
  *
  * Owner: this file; one capture for each process.  Lock: the functions take a
  * lock of this file themselves, under which they take only that of netif.h.

@@ -112,6 +112,9 @@ bool post_lock_take_soon(struct post_lock *l) NO_LOCK_ANALYSIS
 void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)
 {
 	l->waiting = q;
+	/* No reader needs the order of these two stores.  If
+	 * post_lock_is_lively loads the old number of groups and then the new
+	 * `waits`, its caller only makes progress earlier. */
 	shared_store(&l->signs.groups, l->gather.groups);
 	shared_store(&l->signs.waits, q != NULL);
 }

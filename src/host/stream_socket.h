@@ -36,7 +36,7 @@ struct stream_socket {
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
 	bool gets_no_more; /* the peer has sent FIN, or has ended the session */
-	/* checked_ns: when fd was last checked to be ours.
+	/* checked_ns: when fd was last known to be adverb's (fd_identity.h).
 	 * deadline_ns: see begins_late and nudges; if neither is set, when the
 	 * connection ends at the latest, or STREAM_SOCKET_NEVER. */
 	uint64_t checked_ns, deadline_ns;

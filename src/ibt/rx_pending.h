@@ -8,17 +8,17 @@
  * wire, each for RX_PENDING_PATIENCE_NS, or longer if the program has not
  * polled (RX_PENDING_UNSEEN_NS) or a peer holds the responder lock
  * (RX_PENDING_BUSY_NS).  A queue pair that then has no receive is late: until
- * the program has posted a receive, the packets that wait and further packets
- * that need a receive are dropped at once.  A packet to a multicast group never
- * waits for a receive: without one the packet is dropped.  With
+ * a packet finds a receive or needs none, the packets that wait and further
+ * packets that need a receive are dropped at once.  A packet to a multicast
+ * group never waits for a receive: without one the packet is dropped.  With
  * engine_config.strict, no packet waits for a receive.
  *
  * While many packets wait, and each queue pair has some of them
  * (rx_pending_is_full), the caller leaves further packets in the socket.  This
  * never happens in a process that also has a queue pair of RC, whose packets
- * never wait.  A packet that is received although there is no room for it is
- * dropped, so that a queue pair without receives does not delay the other queue
- * pairs.
+ * never wait.  A packet that would have to wait although there is no room for
+ * it is dropped, so that a queue pair without receives does not delay the other
+ * queue pairs.
  *
  * Owner: struct ibt.  Lock: the progress lock.
  */

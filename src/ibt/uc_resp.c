@@ -49,7 +49,7 @@ static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		break;
 	case V_INVALID:
 	case V_INVALIDATE:
-		/* with a cause: q lacks the right to a WRITE (message_key) */
+		/* x->cause is set if q does not permit WRITEs (message_key) */
 		if (x->cause)
 			ibt_explain(t, q, x);
 		drop_message(t, q, x,

@@ -95,8 +95,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	attr_in(&a, attr, attr_mask);
 	while ((err = host_qp_modify(q->host, dev, q->side, &a, mask, &why)) ==
 	       -EBUSY) {
-		/* The first call has compared the state, and may have ended the
-		 * QP's stream, which moves the QP to ERR. */
+		/* The first call has compared the state with cur_qp_state.  It
+		 * may then have ended the QP's stream, which moves the QP to
+		 * ERR: the next call must not compare the state again. */
 		if (a.qp_state == HCA_QP_RESET)
 			mask &= ~(uint32_t)HCA_QP_CUR_STATE;
 		host_qp_wait(q->side, &wait);

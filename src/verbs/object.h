@@ -85,13 +85,13 @@ struct v_pd {
 	 * handle back, and the objects in the domain that were made with this
 	 * handle. */
 	struct count users;
-	/* In the domain's list of handles, which host_domains has; under the
-	 * ctx lock.  A parent domain is in no list, and neither is a handle
+	/* In the domain's list of handles, which host_domains has; under
+	 * host_lock.  A parent domain is in no list, and neither is a handle
 	 * whose domain was freed. */
 	struct list same;
 	/* The regions of ibv_import_mr in this handle, which `users` counts. */
 	struct count imports;
-	bool is_returned; /* ibv_unimport_pd was called; under the ctx lock */
+	bool is_returned;    /* ibv_unimport_pd was called; under host_lock */
 	struct v_pd *parent; /* a parent domain's protection domain, or NULL */
 	struct v_td *thread; /* a parent domain's thread domain, or NULL */
 };

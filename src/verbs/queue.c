@@ -183,7 +183,7 @@ bool v_queue_is_quick(struct v_queue *q)
 {
 	bool waits;
 
-	lock_take(&q->lock); /* token_take_back changes the flag */
+	lock_take(&q->lock); /* under it token_take_back changes O_NONBLOCK */
 	waits = token_reads_wait(q->fd);
 	lock_give(&q->lock);
 	return !waits;
