@@ -27,12 +27,13 @@ enum phase {
 struct sa_group {
 	struct list link;    /* in fabric_groups.all */
 	struct list members; /* struct sa_group_member.link */
-	/* The membership: as the first program has asked for it, and from the
-	 * first granted join on, as the answer to the last granted join says.
-	 */
+	/* Before the first granted join: the membership for which the first
+	 * program has asked.  After that: the membership in the answer to the
+	 * last granted join (read_answer). */
 	struct sa_member record;
-	/* An IPoIB interface at the port ends the port's membership, so
-	 * begin_leave sends no MAD. */
+	/* The kernel is a member of the IP group (cmproto_group.is_shared).  So
+	 * begin_leave sends no MAD: the IPoIB interface at the port ends the
+	 * port's membership. */
 	bool is_shared;
 	bool is_in; /* the port is a member */
 	/* In PHASE_JOINS: the port may have lost the group since the open

@@ -40,11 +40,12 @@ struct ipoib_cm_link {
 	uint32_t object; /* the fabric's object (cmproto.h); 0: none yet */
 	/* The number of the request for an object; 0: none is open. */
 	uint32_t serial;
-	/* The number of the last request with the object; 0: there was none. */
+	/* The number of the request to listen, to connect or to accept with the
+	 * object; 0: it was not sent yet. */
 	uint32_t awaited;
 	struct cmproto
 		*request; /* waits for the object; owned; NULL: none waits */
-	/* The fabric has done the last request with the object. */
+	/* The fabric has done the request `awaited`. */
 	bool is_done;
 };
 

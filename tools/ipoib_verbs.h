@@ -64,8 +64,8 @@ struct ipoib_verbs {
 	uint8_t *memory;      /* of receives, then of sends */
 	uint8_t port;	      /* the number of the port */
 	uint16_t wanted_pkey; /* 0: the one at index 0 */
-	/* The index of the P_Key: in the port as last queried, and the index
-	 * that the queue pair uses. */
+	/* pkey_index: the index of the P_Key in the port's table, as last
+	 * queried.  used_index: the index that the queue pair uses. */
 	uint16_t pkey_index, used_index;
 	bool is_started; /* the queue pair is in RTS */
 	uint32_t qkey;	 /* of the partition */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Receives by one system call several messages of connection management
- * (cmproto.h) that wait in a socket.  The broker and its clients use it.
+ * (cmproto.h) that wait in a socket.  The broker, the fabric's process and the
+ * clients of both use this file.
  *
  * Owner: the thread that receives.  No lock.
  */

@@ -60,10 +60,10 @@ struct search {
 	struct ucred who; /* its process; pid 0: not known */
 };
 
-/* Whether the process that listens as the broker of that version may have the
- * port.  owner: the user that made the listener, or USER_NONE if that is not
- * known.  Looks at the descriptors of the process only if the process is of the
- * user that has the port. */
+/* May the process that listens as the broker of that version have the port?
+ * owner: the user that made the listener, or USER_NONE if that is not known.
+ * Looks at the descriptors of the process only if the process is of the user
+ * that has the port. */
 static bool has_port(struct search *s, unsigned version, uid_t owner)
 {
 	int err = proto_look(version, &s->who);

@@ -126,8 +126,8 @@ static void renew_past(void)
 	past.owner = getpid();
 }
 
-/* Returns the pause, in milliseconds, after the last of past.brief short lives
- * in a row, which took life_ms. */
+/* Returns the pause, in milliseconds, after a life of life_ms milliseconds, the
+ * last of past.brief short lives in a row. */
 static uint64_t pause_after(uint64_t life_ms)
 {
 	uint64_t most = life_ms < SUDDEN_MS ? PAUSE_MAX_MS : PAUSE_SHORT_MS;

@@ -13,8 +13,9 @@
  *
  * Each piece of a message takes one PSN.  rc_comp handles RNR waits and
  * retries, and completes requests.  A queue pair waits for its peer if the peer
- * has no receive, is not ready or executes an atomic, or if the request has to
- * be run again (target_ref.is_busy).  The queue pair is then on the list
+ * has no receive, is not ready, is closed or has ended, if the peer's process
+ * executes the request (target_ref.is_asked), or if the request has to be run
+ * again (target_ref.is_busy).  The queue pair is then on the list
  * direct.waiting of struct ibt, and initiator_look activates it once it can go
  * on.
  *

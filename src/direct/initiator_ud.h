@@ -5,11 +5,12 @@
  * was posted, for at most 1024 targets; further targets get packets.  The path
  * of a link is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link
  * with a direct path is given up when a datagram cannot be executed because the
- * target's process has ended.  A direct path becomes IBT_PATH_PACKETS when a
- * datagram cannot be executed for another reason (for example, no receive, no
- * such QP, another Q_Key).  The target then gets the datagram as a packet.  The
- * target drops the packet with an explanation, or holds the packet until a
- * receive is posted.
+ * target's process has ended.  If a datagram has to be run again
+ * (target_ref.is_busy), the queue pair waits.  A direct path becomes
+ * IBT_PATH_PACKETS when a datagram cannot be executed for another reason (for
+ * example, no receive, no such QP, another Q_Key).  The target then gets the
+ * datagram as a packet.  The target drops the packet with an explanation, or
+ * holds the packet until a receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.

@@ -395,8 +395,8 @@ bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);
 /* May engine_post_apart execute work of q?  A hint, which needs no lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
-/* Returns the number of q's post lock, below ENGINE_POST_LOCKS, which never
- * changes.  Needs no lock. */
+/* Returns the number of q's post lock, below ENGINE_POST_LOCKS.  q keeps this
+ * number.  Needs no lock. */
 #define ENGINE_POST_LOCKS 16
 uint32_t engine_qp_post_lock(const struct ibt_qp *q);
 /* Returns the number of the post lock of all QPs that complete requests into
@@ -419,8 +419,9 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
-/* Called when the program polls an empty CQ.  By then the program has handled
- * its earlier completions, and has posted the work that depends on them. */
+/* Called when a poll of the program makes a turn of progress.  By then the
+ * program has handled the completions of its earlier polls, and has posted the
+ * work that depends on them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
 /* From a call with true to a call with false, ACKs and responses are sent at

@@ -237,8 +237,8 @@ close_peers:
 	return err;
 }
 
-/* Prints a message if the program can open only few files more: the calls of
- * the program itself fail then, and adverb cannot say why. */
+/* Prints a message if the program can open only few more files: once it has
+ * opened them, its own calls fail, and adverb cannot say why. */
 static void look_for_files(void)
 {
 	struct rlimit limit;

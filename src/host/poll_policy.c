@@ -153,17 +153,19 @@ void poll_policy_waits(struct poll_policy *p, uint64_t now_ns)
 		shared_store(&p->unanswered.since_us, odd_us(now_ns));
 }
 
-/* Forbids the next u->penalty requests that no packet acknowledges to wait,
- * because one has waited too long. */
+/* Called when a request that no packet acknowledges has waited too long.  The
+ * next u->penalty such requests are not counted, so the thread that waits for
+ * work does not look for them, and they do not wait. */
 static void forbid_waits(struct poll_unanswered *u)
 {
 	u->forbidden = u->penalty;
 	u->penalty = bits_min_u32(2 * u->penalty, PENALTY_MAX);
 	u->groups = 0;
 	u->count = 0;
-	/* A posting thread that has loaded true from is_served may still push a
-	 * doorbell and leave it.  The thread that waits for work has planned to
-	 * look within POLL_POLICY_SERVE_NS, and then serves that doorbell. */
+	/* A thread that posts may have pushed its doorbell, and then have
+	 * loaded true from is_served, so it leaves the doorbell on the list.
+	 * The thread that waits for work has planned to look within
+	 * POLL_POLICY_SERVE_NS, and then serves that doorbell. */
 	shared_store(&u->is_served, false);
 }
 

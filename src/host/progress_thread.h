@@ -19,8 +19,8 @@ int progress_thread_start(struct progress *p);
  * program has closed the descriptor that would wake the thread.  The thread may
  * then never end, so the caller must not free memory that the thread uses. */
 bool progress_thread_stop(struct progress *p);
-/* Called in the child of a fork: forgets the parent's thread, which does not
- * run in the child. */
+/* Forgets the thread.  Called in the child of a fork, where the parent's thread
+ * does not run, or after progress_thread_stop has returned false. */
 void progress_thread_forget(void);
 /* Called when the program has armed a CQ and is about to sleep. */
 void progress_thread_armed(struct progress *p);

@@ -16,7 +16,7 @@
 #define BATCH	    32		/* events of one epoll_wait */
 #define CHECK_NS    1000000	/* between checks that a descriptor is ours */
 #define LATE_NS	    5000000	/* how late a deadline may be served */
-#define CLOSE_NS    10000000000 /* from stream_set_close to the end, at most */
+#define CLOSE_NS    10000000000 /* the limit of stream_set_close */
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NUDGES	    4	 /* WRITEs without bytes (host_stream.nudge_after_ns) */

@@ -7,11 +7,14 @@
 #include "host/fabric_link.h"
 #include "util/bits.h"
 
-/* Have the rings of the link to a fabric packets that the engine can take now,
- * or does the fabric wait for a wake-up that the kernel had no memory to send?
- * If neither, makes the fabric wake the leader at the next packet.  The leader
+/*
+ * Returns false while the engine is choked.  Otherwise: have the rings of the
+ * link to a fabric packets, are they broken, or has the link a wake-up or a
+ * question for the fabric that the kernel had no memory to send?  If none of
+ * these is so, makes the fabric wake the leader at the next packet.  The leader
  * may have asked for that before, but another thread may have received the
- * message that was to wake the leader. */
+ * message that was to wake the leader.
+ */
 static bool has_ring_packets(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) && !fabric_link_idle();

@@ -25,9 +25,9 @@ struct target_ref; /* direct/target.h */
 
 /* How the requests of a QP go.  An RC QP keeps its path until its connection
  * ends, except that an RC QP by LID changes from direct to packets when the
- * subnet would no longer deliver its packets.  UC changes from direct to
- * packets when a request cannot be executed directly.  UD has a path for each
- * destination. */
+ * subnet would no longer deliver its packets, or when this QP or its peer may
+ * migrate.  UC changes from direct to packets when a request cannot be executed
+ * directly.  UD has a path for each destination. */
 enum ibt_path {
 	IBT_PATH_UNDECIDED, /* src/host has yet to find the peer's process */
 	IBT_PATH_PACKETS,
@@ -58,10 +58,11 @@ struct direct_state {
 	 * process has ended. */
 	bool is_closed, is_gone;
 	/* On direct_queues.waiting while the QP waits for its peer: the peer
-	 * has no receive posted, is not ready, is closed, has ended or executes
-	 * an atomic, or another process holds the peer's responder lock.  On a
-	 * list of engine.paths (engine/inside.h) while the path is
-	 * IBT_PATH_UNDECIDED or is_asking is set. */
+	 * has no receive posted, is not ready, is closed or has ended, the
+	 * peer's process executes the request (target_ref.is_asked), or the
+	 * request has to be run again (target_ref.is_busy).  On a list of
+	 * engine.paths (engine/inside.h) while the QP waits for
+	 * engine_set_path. */
 	struct list waiting;
 	/* On direct_queues.leaving: the QP waits until peers have released its
 	 * responder lock, or no longer use memory that the QP withdraws. */

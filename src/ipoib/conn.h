@@ -69,10 +69,11 @@ void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);
 void conn_fail(struct neigh_conn *c, uint64_t now_ms);
 /* Notes that there is no connection: the neighbour has refused it, has ended it
  * or has not answered, or the connection is broken.  This counts as a failure
- * (conn_fail) if the connection was never open, or if it was open for less than
- * CONN_SHORT_MS, as were CONN_SHORTS connections before it.  Otherwise another
- * connection may begin at once: a cut link or a neighbour that starts again
- * ends one or two short connections. */
+ * (conn_fail) if the connection was never open.  It also counts as a failure if
+ * the connection was short (open for less than CONN_SHORT_MS) and CONN_SHORTS
+ * short connections came before it.  Otherwise another connection may begin at
+ * once: a cut link or a neighbour that starts again ends one or two short
+ * connections. */
 void conn_lose(struct neigh_conn *c, uint64_t now_ms);
 /* Notes that the neighbour asks for a connection, and so may accept again: ends
  * the pause, unless the pause follows more than CONN_SHORTS failures.
