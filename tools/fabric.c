@@ -7,6 +7,7 @@
 #include "fabric/fabric_client.h"
 #include "util/remedy.h"
 #include "util/runtime_tree.h"
+#include "util/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void print_help(FILE *out)
@@ -171,29 +173,97 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	return f;
 }
 
-/* Forks.  Returns 0 in the child, which serves without a terminal; the child's
- * ID in the parent, which may exit, because the socket already listens; or -1
- * after a sentence on stderr. */
-static pid_t enter_background(void)
+/* In the child of enter_background: the end of the pipe to the parent. */
+static int parent_fd = -1;
+
+/* Opens /dev/null in place of those of the descriptors 0 to 2 that are closed:
+ * leave_terminal replaces whatever has these numbers.  Returns a further
+ * descriptor of /dev/null, or -1. */
+static int fill_standard(void)
 {
-	pid_t pid;
 	int null;
 
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		fprintf(stderr,
-			"adverb: the fabric cannot run in the background: no "
-			"process can be made: %s; end other processes, or leave "
-			"--background out.\n",
-			strerror(errno));
-	if (pid)
+	do
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (null >= 0 && null <= STDERR_FILENO);
+	return null;
+}
+
+/* Tells the parent that the fabric serves, and leaves the terminal. */
+static void leave_terminal(void)
+{
+	int null = fill_standard();
+	struct write_signals held;
+
+	write_signals_hold(&held);
+	if (write(parent_fd, "", 1) < 0)
+		errno = 0; /* the parent was killed */
+	write_signals_give(&held);
+	close(parent_fd);
+	for (int i = 0; null >= 0 && i <= STDERR_FILENO; i++)
+		dup2(null, i);
+	close(null);
+}
+
+static void say_not_in_background(int err)
+{
+	fprintf(stderr,
+		"adverb: the fabric cannot run in the background: no process "
+		"can be made: %s; end other processes, or leave --background "
+		"out.\n",
+		strerror(err));
+}
+
+/* Waits until the child serves.  Returns the child's ID, or -1: the child has
+ * ended, after a sentence of its own or of this function. */
+static pid_t await_child(pid_t pid, int fd)
+{
+	int status = 0;
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
 		return pid;
+	signal(SIGCHLD, SIG_DFL); /* the caller may have ignored it */
+	if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
+		fprintf(stderr,
+			"adverb: the fabric's process was ended by signal %d "
+			"before it served programs; see what ends it.\n",
+			WTERMSIG(status));
+	return -1;
+}
+
+/* Forks.  Returns 0 in the child, which serves, and then calls leave_terminal;
+ * the child's ID in the parent, when the child serves; or -1 after a sentence
+ * on stderr. */
+static pid_t enter_background(void)
+{
+	int ends[2], err;
+	pid_t pid;
+
+	fflush(NULL);
+	close(fill_standard());
+	if (pipe2(ends, O_CLOEXEC)) {
+		say_not_in_background(errno);
+		return -1;
+	}
+	pid = fork();
+	err = errno;
+	close(ends[pid ? 1 : 0]);
+	if (pid) {
+		if (pid < 0)
+			say_not_in_background(err);
+		else
+			pid = await_child(pid, ends[0]);
+		close(ends[0]);
+		return pid;
+	}
+	parent_fd = ends[1];
 	setsid();
 	signal(SIGHUP, SIG_IGN);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int i = 0; null >= 0 && i < 3; i++)
-		dup2(null, i);
 	/* A file system cannot be unmounted while a process has its working
 	 * directory there.  The fabric also works if chdir fails. */
 	if (chdir("/"))
@@ -254,7 +324,8 @@ static int serve_file(const char *name, const char *path, bool background,
 	if (pid < 0)
 		unlink(path);
 	else if (!pid)
-		err = fabric_server_run(f, listener, path, &capture, is_direct);
+		err = fabric_server_run(f, listener, path, &capture, is_direct,
+					background ? leave_terminal : NULL);
 	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr,

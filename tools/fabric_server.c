@@ -291,7 +291,8 @@ static int watch_all(struct fabric_server *s)
 }
 
 int fabric_server_run(struct fabric *f, int listener, const char *path,
-		      struct fabric_capture *capture, bool is_direct)
+		      struct fabric_capture *capture, bool is_direct,
+		      void (*ready)(void))
 {
 	struct fabric_server s = {
 		.fabric = f, .listener.fd = listener, .direct.page_fd = -1};
@@ -320,6 +321,8 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 		err = fabric_direct_open(&s.direct, is_direct);
 	if (!err)
 		err = watch_all(&s);
+	if (!err && ready)
+		ready();
 	while (!err && !s.stops) {
 		run_turn(&s);
 		fabric_capture_flush(capture);

@@ -20,10 +20,12 @@
  * the path is removed, unless another socket has taken its place, and the
  * listener refuses connections.  Only then are the programs' connections
  * closed.  The capture is flushed after each turn.  is_direct: programs may
- * share their arenas (fabric_direct.h).  Returns 0, or -errno: the process has
- * no memory or descriptor for its state.
+ * share their arenas (fabric_direct.h).  Calls `ready`, unless it is NULL, when
+ * nothing can fail any more.  Returns 0, or -errno without a call of `ready`:
+ * the process has no memory or descriptor for its state.
  */
 int fabric_server_run(struct fabric *f, int listener, const char *path,
-		      struct fabric_capture *capture, bool is_direct);
+		      struct fabric_capture *capture, bool is_direct,
+		      void (*ready)(void));
 
 #endif

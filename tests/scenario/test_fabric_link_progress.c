@@ -177,7 +177,8 @@ static _Noreturn void serve_fabric(int listener)
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
 		_exit(3);
 	f = fabric_new(&net);
-	_exit(fabric_server_run(f, listener, fabric_peer_path, &capture, false)
+	_exit(fabric_server_run(f, listener, fabric_peer_path, &capture, false,
+				NULL)
 		      ? 4
 		      : 0);
 }

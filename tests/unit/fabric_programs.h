@@ -136,7 +136,7 @@ static inline _Noreturn void serve_fabric(int listener)
 
 	if (!f)
 		_exit(3);
-	err = fabric_server_run(f, listener, path, &capture, is_direct);
+	err = fabric_server_run(f, listener, path, &capture, is_direct, NULL);
 	fabric_free(f);
 	_exit(err ? 4 : 0);
 }

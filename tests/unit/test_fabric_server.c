@@ -85,7 +85,8 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
 		_exit(3);
 	f = fabric_new(&net);
-	_exit(fabric_server_run(f, listener, path, &capture, false) ? 4 : 0);
+	_exit(fabric_server_run(f, listener, path, &capture, false, NULL) ? 4
+									  : 0);
 }
 
 static pid_t start_fabric(bool has_few_files)

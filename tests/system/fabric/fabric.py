@@ -585,6 +585,20 @@ def no_background_without_fork():
     expect(not os.path.exists(path), "the socket is left behind")
 
 
+def no_background_without_signals():
+    """A fabric that cannot serve says so before the command returns."""
+    net, path = t.path("net"), t.path("unserved")
+    with open(net, "w") as f:
+        f.write(NET)
+    r = t.run([t.program("deny_syscall"), "signalfd", "--",
+               *fabric_argv("--socket", path, "--background", net)])
+    if r.status == 77:
+        raise Skip("no system call can be refused here")
+    expect(r.status == 1 and "cannot serve programs" in r.output and
+           "runs at" not in r.output, r.output, r)
+    expect(not os.path.exists(path), "the socket is left behind")
+
+
 def without_a_fabric():
     t.need("ibstat")
     r = t.adverb_run(["ibnetdiscover"])
@@ -641,5 +655,7 @@ t.case("a fabric in the background needs no standard descriptor",
        is_started_without_standard_descriptors)
 t.case("a fabric that cannot fork says so and leaves nothing",
        no_background_without_fork)
+t.case("a fabric in the background that cannot serve is told",
+       no_background_without_signals)
 t.case("without a fabric there is no InfiniBand port", without_a_fabric)
 t.end()
