@@ -207,7 +207,8 @@ struct host_stream {
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why);
 /* Ends the connection of the QP `qpn` in order: the QP sends what was posted,
- * then the socket sends FIN, and HOST_STREAM_ENDED is reported at the end.
+ * then the socket sends FIN (SCTP: SHUTDOWN), and HOST_STREAM_ENDED is reported
+ * at the end.
  * Does nothing if the connection was opened with another `arg`, since the QPN
  * may belong to another QP by now. */
 void host_stream_close(struct host *h, uint32_t qpn, const void *arg);

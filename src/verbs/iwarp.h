@@ -29,7 +29,8 @@ struct verbs_iwarp {
 	int (*open)(struct ibv_context *context, uint32_t qpn,
 		    const struct host_stream *s);
 	/* Calls host_stream_close: the queue pair qpn sends what was posted,
-	 * then FIN, and the event HOST_STREAM_ENDED is reported at the end.
+	 * then the end of its direction (TCP: FIN, SCTP: SHUTDOWN), and the
+	 * event HOST_STREAM_ENDED is reported at the end.
 	 * Does nothing in a forked child, or if the queue pair's connection was
 	 * opened with another arg (host_stream.arg). */
 	void (*close)(struct ibv_context *context, uint32_t qpn,
