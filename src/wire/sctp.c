@@ -665,9 +665,14 @@ int sctp_accept(int listener, struct sctp_news *news)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(listener, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd;
+	ssize_t n;
+	/* Without a free descriptor recvmsg would lose the connection's. */
+	int fd = fcntl(listener, F_DUPFD_CLOEXEC, 0);
 
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	n = recvmsg(listener, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -errno;
 	return scm_rights_take(&m, &fd, n == sizeof(*news)) ? fd

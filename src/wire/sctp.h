@@ -105,8 +105,9 @@ int sctp_unlisten(int listener);
 /*
  * Takes the next connection of the descriptor `listener` and fills in *news.
  * Returns the connection's descriptor, which the caller closes; -EAGAIN if
- * there is no connection; -ECONNABORTED if the listener has ended or the
- * process has no free descriptor; or another -errno.
+ * there is no connection; -EMFILE if the process has no free descriptor, and
+ * the connection waits; -ECONNABORTED if the listener has ended; or another
+ * -errno.
  */
 int sctp_accept(int listener, struct sctp_news *news);
 /*

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -267,6 +268,34 @@ static void make_strange(uint8_t *m, uint32_t bytes, uint32_t i,
 	memcpy(m + 8, &sum, 4);
 }
 
+static void a_connection_waits_for_a_free_descriptor(void **state)
+{
+	struct rlimit limit, full;
+	int caller, called, lowest;
+	struct sctp_news news;
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	begin_pair(&p);
+	caller = call_address(&p.at);
+	assert_true(caller >= 0);
+	await_events(p.listener, POLLIN);
+	lowest = dup(p.listener);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	full = limit;
+	full.rlim_cur = (rlim_t)lowest;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+	called = sctp_accept(p.listener, &news);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(called, -EMFILE);
+	called = sctp_accept(p.listener, &news);
+	assert_true(called >= 0);
+	close(called);
+	close(caller);
+	end_pair(&p);
+}
+
 /* Datagrams of a stranger, with the association's SCTP ports, neither disturb
  * the association nor end it.  The answers show that chunks are parsed. */
 static void strangers_change_nothing(void **state)
@@ -411,6 +440,7 @@ int main(void)
 		cmocka_unit_test(a_capture_is_told_of_each_packet_of_both_ends),
 		cmocka_unit_test(a_slow_peer_stops_the_sender),
 		cmocka_unit_test(a_close_ends_the_association_in_order),
+		cmocka_unit_test(a_connection_waits_for_a_free_descriptor),
 		cmocka_unit_test(strangers_change_nothing),
 		cmocka_unit_test(a_lack_of_memory_delays_a_message),
 		cmocka_unit_test(ipv4_alone_carries_associations),
