@@ -334,7 +334,7 @@ static void take_events(struct host *h)
 
 			world_hash(w, &e->type, sizeof(e->type));
 			if (e->type == ENGINE_ASK_PEER)
-				world_ask(w, h, e->qpn);
+				world_ask(w, h, e);
 			else if (e->type == ENGINE_CQ_EVENT)
 				fire_event(h, e);
 			else if (e->type == ENGINE_CQ_ERR)

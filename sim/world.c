@@ -115,12 +115,13 @@ static void answer_ask(struct world *w, const struct ask *a)
 	if (w->liveness != LIVENESS_FOREIGN)
 		state = pair_peer_is_gone(f) ? ENGINE_PEER_GONE
 					     : ENGINE_PEER_ALIVE;
-	engine_peer_state(a->from->engine, a->qpn, state, node_now(a->from));
+	engine_peer_state(a->from->engine, a->qpn, a->connection, state,
+			  node_now(a->from));
 }
 
-void world_ask(struct world *w, struct host *h, uint32_t qpn)
+void world_ask(struct world *w, struct host *h, const struct engine_event *e)
 {
-	struct ask a = {w->now_ns, h, qpn};
+	struct ask a = {w->now_ns, h, e->qpn, e->connection};
 
 	if (w->liveness == LIVENESS_MUTE)
 		return;

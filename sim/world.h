@@ -123,7 +123,7 @@ enum liveness {
 struct ask {
 	uint64_t at_ns; /* when the question is answered */
 	struct host *from;
-	uint32_t qpn;
+	uint32_t qpn, connection; /* of the event */
 };
 
 /* Bytes that oracle_round does not compare. */
@@ -237,10 +237,10 @@ void world_hash(struct world *w, const void *data, size_t bytes);
 void world_take_lock(struct world *w, struct host *h);
 /* Puts frame f in flight; the world owns f from here on. */
 void world_fly(struct world *w, struct flight *f);
-/* Answers ENGINE_ASK_PEER of the engine of h, which asks about the peer of QP
- * qpn, as w->liveness says: now, later or never.  A question that would be
- * answered later is lost if WORLD_ASKS are open. */
-void world_ask(struct world *w, struct host *h, uint32_t qpn);
+/* Answers e, an event ENGINE_ASK_PEER of the engine of h, as w->liveness says:
+ * now, later or never.  A question that would be answered later is lost if
+ * WORLD_ASKS are open. */
+void world_ask(struct world *w, struct host *h, const struct engine_event *e);
 /* Is the time of faults over? */
 bool world_is_quiet(const struct world *w);
 

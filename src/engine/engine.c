@@ -475,13 +475,13 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	}
 }
 
-void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
-		       uint64_t now_ns)
+void engine_peer_state(struct engine *e, uint32_t qpn, uint32_t connection,
+		       enum engine_peer state, uint64_t now_ns)
 {
 	struct ibt_qp *q = engine_find(e, qpn);
 
 	e->ibt.now_ns = now_ns;
-	if (q)
+	if (q && q->qp->connection == connection)
 		rc_comp_peer(&e->ibt, q, state, now_ns);
 }
 

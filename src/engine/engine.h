@@ -407,9 +407,10 @@ uint32_t engine_post_lock_of(const struct cq *send_cq);
  * looks whether QPs that wait for a peer can go on.  Called at engine_deadline,
  * or more often. */
 void engine_tick(struct engine *e, uint64_t now_ns);
-/* Answers ENGINE_ASK_PEER; qpn: the QP that has asked. */
-void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
-		       uint64_t now_ns);
+/* Answers ENGINE_ASK_PEER.  qpn: the QP that has asked; connection: that of the
+ * event.  An answer about an earlier connection of the QP is ignored. */
+void engine_peer_state(struct engine *e, uint32_t qpn, uint32_t connection,
+		       enum engine_peer state, uint64_t now_ns);
 /*
  * Tells the engine that this process did not run for slept_ns, and so could not
  * receive.  Each running ACK timer gets its full time again, but only once:

@@ -31,6 +31,8 @@ struct engine_event {
 	uint64_t user; /* the cookie of the CQ, QP or SRQ */
 	/* For events of a QP: qpn is the QP, dest_qpn its peer's QP. */
 	uint32_t qpn, dest_qpn;
+	/* For events of a QP: the number of its connection (struct qp). */
+	uint32_t connection;
 	/* For events of a QP: the addresses of the QP and of its peer. */
 	struct inaddr self, peer;
 	struct explain explain; /* of ENGINE_EXPLAIN */

@@ -25,13 +25,13 @@
 #define NS_PER_MS 1000000u
 
 /*
- * A question whether a peer lives.  qpn: the QP of this process; dest_qpn: the
- * peer's QP; self, host: the addresses of this host and of the peer's host, all
- * 0 if the peer is on this host; scope: the interface of a link-local `self`,
- * or 0.
+ * A question whether a peer lives.  qpn: the QP of this process; connection: of
+ * the event by which the QP asks; dest_qpn: the peer's QP; self, host: the
+ * addresses of this host and of the peer's host, all 0 if the peer is on this
+ * host; scope: the interface of a link-local `self`, or 0.
  */
 struct peer_question {
-	uint32_t qpn, dest_qpn, scope;
+	uint32_t qpn, connection, dest_qpn, scope;
 	uint8_t self[16], host[16];
 	/* The broker is asked this question.  The other questions about the
 	 * same process are not asked: the broker's answer also serves them,
@@ -236,15 +236,32 @@ static void put_owed(void)
 	}
 }
 
+/* Gives the engine an answer to the question q. */
+static void tell_engine(struct engine *engine, const struct peer_question *q,
+			enum engine_peer state, uint64_t now_ns)
+{
+	engine_peer_state(engine, q->qpn, q->connection, state, now_ns);
+}
+
+/* Makes the engine ask the question q again later, until its patience ends.
+ * The answer UNKNOWN could fail the QP of a peer that lives. */
+static void put_off(struct engine *engine, const struct peer_question *q,
+		    uint64_t now_ns)
+{
+	tell_engine(engine, q, ENGINE_PEER_ALIVE, now_ns);
+}
+
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns)
 {
-	struct peer_question q = {
-		.qpn = e->qpn, .dest_qpn = e->dest_qpn, .is_asked = true};
+	struct peer_question q = {.qpn = e->qpn,
+				  .connection = e->connection,
+				  .dest_qpn = e->dest_qpn,
+				  .is_asked = true};
 
 	/* The broker knows no QPs of other hosts of a fabric. */
 	if (!has_broker || inaddr_is_lid(e->peer.ip)) {
-		engine_peer_state(engine, e->qpn, ENGINE_PEER_UNKNOWN, now_ns);
+		tell_engine(engine, &q, ENGINE_PEER_UNKNOWN, now_ns);
 		return;
 	}
 	if (!netif_is_local(e->peer.ip)) {
@@ -255,16 +272,18 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 	for (uint32_t i = 0; i < questions; i++) {
 		if (!is_same_process(&question[i], &q))
 			continue;
-		if (question[i].qpn == q.qpn)
+		if (question[i].qpn == q.qpn) {
+			/* The answer to come may be about an earlier
+			 * connection of the QP. */
+			if (question[i].connection != q.connection)
+				put_off(engine, &q, now_ns);
 			return;
+		}
 		q.is_asked &= !question[i].is_asked;
 		q.is_over |= question[i].is_over;
 	}
-	/* There is no room for this question.  ALIVE makes the engine ask again
-	 * until its patience ends; UNKNOWN could fail the QP of a peer that
-	 * lives. */
-	if (questions == QUESTIONS) {
-		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
+	if (questions == QUESTIONS) { /* there is no room for this question */
+		put_off(engine, &q, now_ns);
 		return;
 	}
 	if (q.is_asked)
@@ -352,7 +371,7 @@ static bool take_answer(struct engine *engine, struct peer_question *q,
 	 * question it says only that the process lives. */
 	if (peer == CLIENT_PEER_CLOSED && q->dest_qpn != news->qpn)
 		peer = CLIENT_PEER_ALIVE;
-	engine_peer_state(engine, q->qpn, engine_word(peer), now_ns);
+	tell_engine(engine, q, engine_word(peer), now_ns);
 	return false;
 }
 
@@ -386,8 +405,8 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < questions; i++) {
 		if (question[i].is_over)
-			engine_peer_state(engine, question[i].qpn,
-					  ENGINE_PEER_GONE, now_ns);
+			tell_engine(engine, &question[i], ENGINE_PEER_GONE,
+				    now_ns);
 		else
 			question[kept++] = question[i];
 	}
@@ -423,11 +442,10 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 		if (question[i].is_over)
 			question[kept++] = question[i];
 		else
-			engine_peer_state(engine, question[i].qpn,
-					  is_here(&question[i])
-						  ? ENGINE_PEER_ALIVE
-						  : ENGINE_PEER_UNKNOWN,
-					  now_ns);
+			tell_engine(engine, &question[i],
+				    is_here(&question[i]) ? ENGINE_PEER_ALIVE
+							  : ENGINE_PEER_UNKNOWN,
+				    now_ns);
 	}
 	questions = kept;
 	local_peer_forget_questions();

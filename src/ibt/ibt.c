@@ -96,6 +96,7 @@ static struct engine_event *add_qp_event(struct ibt *t, const struct ibt_qp *q,
 		return NULL;
 	e->qpn = q->qp->qpn;
 	e->dest_qpn = q->qp->attr.dest_qpn;
+	e->connection = q->qp->connection;
 	e->self = q->self;
 	e->peer = q->peer;
 	return e;

@@ -303,8 +303,8 @@ static void a_question_about_a_peer_names_its_lid(void **state)
 	assert_int_equal(e[0].type, ENGINE_ASK_PEER);
 	assert_true(inaddr_is_lid(e[0].peer.ip));
 	assert_int_equal(inaddr_lid(e[0].peer.ip), subnet_lid(1));
-	engine_peer_state(d->side[0].engine, e[0].qpn, ENGINE_PEER_UNKNOWN,
-			  d->now_ns);
+	engine_peer_state(d->side[0].engine, e[0].qpn, e[0].connection,
+			  ENGINE_PEER_UNKNOWN, d->now_ns);
 	two_hcas_run(d, d->now_ns + 60000000000ull);
 	two_hcas_free(d);
 }

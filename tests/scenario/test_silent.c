@@ -373,10 +373,43 @@ static void the_last_answer_is_waited_for_before_the_report(void **state)
 	d->is_broker_mute = true;
 	two_hcas_run(d, d->now_ns + 3 * LONG / 4);
 	assert_false(two_hcas_poll(d, 0, &c));
-	engine_peer_state(e, d->side[0].qp->qpn, ENGINE_PEER_ALIVE, d->now_ns);
+	engine_peer_state(e, d->side[0].qp->qpn, d->side[0].qp->connection,
+			  ENGINE_PEER_ALIVE, d->now_ns);
 	two_hcas_run(d, d->now_ns + LONG / 2);
 	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
+	two_hcas_free(d);
+}
+
+/* Side 0 asks about the peers of two connections, one after the other.  The
+ * answers come late, the one about the earlier peer first. */
+static void an_answer_about_an_earlier_peer_is_ignored(void **state)
+{
+	const struct hca_qp_attr reset = {.qp_state = HCA_QP_RESET};
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct two_hcas_side *s = &d->side[0];
+	uint32_t earlier = s->qp->connection;
+	const char *why = "";
+	struct cqe c;
+
+	d->is_broker_mute = true;
+	stay_unanswered(d, LONG / 2);
+	assert_true(s->events[ENGINE_ASK_PEER]);
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &reset,
+					  HCA_QP_STATE, s->ip, d->now_ns, &why),
+			 0);
+	two_hcas_connect(d, 0, 5);
+	s->events[ENGINE_ASK_PEER] = 0;
+	stay_unanswered(d, LONG / 2);
+	assert_true(s->events[ENGINE_ASK_PEER]);
+	engine_peer_state(s->engine, s->qp->qpn, earlier, ENGINE_PEER_GONE,
+			  d->now_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	engine_peer_state(s->engine, s->qp->qpn, s->qp->connection,
+			  ENGINE_PEER_GONE, d->now_ns);
+	two_hcas_run(d, d->now_ns + 1);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(s->explained.cause, EXPLAIN_PEER_GONE);
 	two_hcas_free(d);
 }
 
@@ -395,6 +428,7 @@ static void a_mute_broker_does_not_prolong_the_wait_for_ever(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_about_an_earlier_peer_is_ignored),
 		cmocka_unit_test(
 			a_request_ends_with_its_tries_if_the_peer_has_ended),
 		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),

@@ -497,8 +497,8 @@ static void take_events(struct two_hcas *d, int i)
 		if (e.type == ENGINE_EXPLAIN)
 			s->explained = e.explain;
 		if (e.type == ENGINE_ASK_PEER && !d->is_broker_mute)
-			engine_peer_state(s->engine, e.qpn, d->liveness,
-					  d->now_ns);
+			engine_peer_state(s->engine, e.qpn, e.connection,
+					  d->liveness, d->now_ns);
 	}
 }
 

@@ -374,6 +374,38 @@ static void an_ended_connection_answers_for_no_other_queue_pair(void **state)
 	close(fd);
 }
 
+/* The question about the peer of an earlier connection of the queue pair is
+ * still open, so the answer may be about the earlier state of that peer.  The
+ * engine has to ask again later. */
+static void a_question_of_an_earlier_connection_delays_the_next(void **state)
+{
+	struct engine_event e = {.qpn = 7,
+				 .connection = 1,
+				 .dest_qpn = steer_qpn(PEER_CLASS, 1),
+				 .peer.ip = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
+	int listener = listen_there(), fd;
+	struct engine engine = {0};
+	const struct device *device;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, play_welcome, &listener);
+	fd = broker_link_socket(-1, -1, PATIENCE_NS);
+	assert_true(fd >= 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(device_list(&device), 1);
+	broker_link_ask(&engine, &e, 5);
+	expect_question(e.dest_qpn);
+	broker_link_ask(&engine, &e, 6);
+	assert_int_equal(engine.ibt.now_ns, 0); /* the engine has no answer */
+	e.connection = 2;
+	broker_link_ask(&engine, &e, 7);
+	assert_int_equal(engine.ibt.now_ns, 7); /* by engine_peer_state */
+	broker_link_close();
+	close(played);
+	close(listener);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +417,8 @@ int main(void)
 		cmocka_unit_test(an_answer_is_no_change_of_the_descriptor),
 		cmocka_unit_test(
 			an_ended_connection_answers_for_no_other_queue_pair),
+		cmocka_unit_test(
+			a_question_of_an_earlier_connection_delays_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
