@@ -345,7 +345,8 @@ bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 /* Sets the values of port `number`, 1 to HCA_MAX_PORTS, which the subnet
  * manager has given to the port.  Packets by LID that are made from now on have
  * the LID as their SLID, with the path bits of their address handle (IBTA Vol
- * 1, 4.1.3), and the P_Key at their QP's pkey_index. */
+ * 1, 4.1.3), and the P_Key at their QP's pkey_index.  Packets that come to a
+ * connection must have the present LID of its port as their DLID. */
 void engine_port(struct engine *e, uint32_t device, uint32_t number,
 		 const struct hca_port *port);
 /* Moves all QPs by LID of a device to ERR, because its ports have no link any

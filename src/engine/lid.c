@@ -37,8 +37,14 @@ bool lid_is_alternate(const struct ibt *t, const struct ibt_qp *q,
 void engine_port(struct engine *e, uint32_t device, uint32_t number,
 		 const struct hca_port *port)
 {
+	struct ibt_qp *q;
+	uint32_t at = 0;
+
 	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
 	e->ibt.ports[device][number - 1] = *port;
+	while ((q = map_next(&e->qpns, &at)))
+		if (q->qp->is_by_lid && q->qp->device == device)
+			ibt_qp_set_lids(&e->ibt, q);
 }
 
 void engine_fail_device(struct engine *e, uint32_t device, uint64_t now_ns)

@@ -243,6 +243,32 @@ static void a_connection_takes_packets_of_its_lids_alone(void **state)
 	two_hcas_free(d);
 }
 
+/* The subnet manager gives the port of side 1 another LID.  The packets that
+ * the peer sends to the new LID are received, since the SLID of the address
+ * vector is that of the port, and not that of the time when the queue pair was
+ * connected. */
+static void a_connection_follows_the_lid_of_its_port(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct hca_port port = subnet_port(d->subnet, 1);
+	struct forged f = forge_send(d);
+
+	two_hcas_recv(d, 1, AT, 64);
+	port.lid = 0x40;
+	engine_port(d->side[1].engine, 0, 1, &port);
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 1);
+	f.h.lrh.dlid = 0x40;
+	give_forged(d, &f);
+	assert_true(has_received(d));
+	/* the subnet takes the ACK only with the LID that it has given */
+	port = subnet_port(d->subnet, 1);
+	engine_port(d->side[1].engine, 0, 1, &port);
+	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_free(d);
+}
+
 /* The peer may send without a GRH, but not with the GIDs of other ports. */
 static void a_connection_with_gids_compares_them(void **state)
 {
@@ -593,6 +619,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_connection_takes_packets_of_its_lids_alone),
+		cmocka_unit_test(a_connection_follows_the_lid_of_its_port),
 		cmocka_unit_test(a_connection_with_gids_compares_them),
 		cmocka_unit_test(a_datagram_with_a_grh_shows_it),
 		cmocka_unit_test(a_datagram_by_another_ports_path_is_an_error),
