@@ -402,7 +402,7 @@ uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
 		initiator_count_moved(t, q, w->opcode, w->bytes);
-		w = i + 1 < n ? rc_req_begin(t, q) : NULL;
+		w = i + 1 < n ? rc_req_begin_executed(t, q) : NULL;
 	}
 	return bytes;
 }

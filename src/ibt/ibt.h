@@ -592,6 +592,10 @@ struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
  * nothing was changed.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
+/* Begins the request at the cursor, which was executed already, and returns it.
+ * Judges nothing: the request may no longer be permitted, since its memory may
+ * have been deregistered after it was executed.  NULL: q has failed. */
+struct wqe *rc_req_begin_executed(struct ibt *t, struct ibt_qp *q);
 /* Does the opcode of the request at the cursor, and the length of a SEND, allow
  * rc_req_begin_plain to begin the request? */
 bool rc_req_is_plain(const struct ibt *t, const struct ibt_qp *q);

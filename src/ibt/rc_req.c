@@ -506,6 +506,17 @@ struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
 	return w;
 }
 
+struct wqe *rc_req_begin_executed(struct ibt *t, struct ibt_qp *q)
+{
+	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
+
+	if (!may_send(q))
+		return NULL;
+	if (!rc_req_note(q, q->req.wqe)->started)
+		note_start(t, q, w);
+	return w;
+}
+
 bool rc_req_is_ready(const struct ibt_qp *q)
 {
 	return may_send(q);
