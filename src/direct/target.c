@@ -521,6 +521,19 @@ bool target_is_ready(struct target_ref *l, bool wants_receive)
 	return ready;
 }
 
+/* The causes of the failures that request_refuse notes, as bits. */
+#define REFUSALS                                                               \
+	(1u << EXPLAIN_LOCAL_KEY | 1u << EXPLAIN_LOCAL_FAULT |                 \
+	 1u << EXPLAIN_LOCAL_LENGTH | 1u << EXPLAIN_LOCAL_ROOM |               \
+	 1u << EXPLAIN_REMOTE_KEY | 1u << EXPLAIN_REMOTE_FAULT |               \
+	 1u << EXPLAIN_REMOTE_INVALID | 1u << EXPLAIN_INVALIDATE)
+
+static enum explain_cause refusal_of(uint32_t cause)
+{
+	return cause < 32 && REFUSALS >> cause & 1 ? (enum explain_cause)cause
+						   : EXPLAIN_REMOTE_INVALID;
+}
+
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x)
 {
@@ -530,13 +543,14 @@ enum verdict target_explain(const struct target_failure *there,
 		verdict_is_refusal(n->verdict) ? n->verdict : V_INVALID;
 
 	*x = (struct explain){
-		.cause = (enum explain_cause)n->cause,
+		.cause = refusal_of(n->cause),
 		.wr_id = n->wr_id,
 		.opcode = n->opcode,
 		.key = n->key,
 		.va = n->va,
 		.bytes = n->bytes,
-		.verdict = n->mr_verdict,
+		.verdict =
+			n->mr_verdict <= MR_BAD_QP ? n->mr_verdict : MR_BAD_KEY,
 		.need = n->need,
 		.region_va = n->region_va,
 		.region_bytes = n->region_bytes,

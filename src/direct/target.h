@@ -230,7 +230,9 @@ bool target_is_ready(struct target_ref *l, bool wants_receive);
 /*
  * Fills *x with the facts of a target's note, which another process wrote, and
  * returns the note's verdict.  If the verdict is no refusal, V_INVALID is
- * returned instead.
+ * returned instead.  A cause that no refusal has becomes
+ * EXPLAIN_REMOTE_INVALID, and an mr_verdict that no access has MR_BAD_KEY, so
+ * that explain_text makes a whole sentence of *x.
  */
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x);

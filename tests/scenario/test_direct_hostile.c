@@ -341,6 +341,55 @@ static void a_request_that_a_peer_leaves_is_judged_again(void **state)
 	}
 }
 
+/* Side 0 fails the queue pair of side 1 and notes a reason, as a hostile
+ * process would.  Returns side 1's message in `text`. */
+static void leave_note(const struct target_failure *note, char text[1024])
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct two_hcas_side *s = &d->side[1];
+
+	qp_target(s->qp)->note = *note;
+	qp_target(s->qp)->has_failed = 1;
+	notify_post(&s->hca, s->qp, QP_NOTIFY_FAIL);
+	two_hcas_run(d, d->now_ns + 1);
+	assert_int_equal(s->qp->state, HCA_QP_ERR);
+	explain_text(&s->explained, text, 1024);
+	two_hcas_free(d);
+}
+
+/* The message has a reason after its last colon, and no missing text. */
+static void assert_is_whole(const char *text)
+{
+	const char *reason = strrchr(text, ':');
+
+	assert_non_null(strstr(text, "QP 0x"));
+	assert_non_null(reason);
+	assert_true(strlen(reason) > 2);
+	assert_null(strstr(text, "(null)"));
+}
+
+static void a_note_with_any_cause_makes_a_whole_sentence(void **state)
+{
+	char text[1024], invalid[1024];
+
+	leave_note(&(struct target_failure){.cause = EXPLAIN_REMOTE_INVALID},
+		   invalid);
+	for (uint32_t cause = 0; cause < 40; cause++) {
+		leave_note(&(struct target_failure){.cause = cause}, text);
+		assert_is_whole(text);
+		if (cause > EXPLAIN_INVALIDATE || cause == EXPLAIN_NONE)
+			assert_string_equal(text, invalid);
+	}
+	leave_note(&(struct target_failure){.cause = UINT32_MAX}, text);
+	assert_string_equal(text, invalid);
+	for (uint32_t v = 0; v <= MR_ZERO_BASED + 1; v++) {
+		leave_note(&(struct target_failure){.cause = EXPLAIN_REMOTE_KEY,
+						    .mr_verdict = v},
+			   text);
+		assert_is_whole(text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +401,7 @@ int main(int argc, char **argv)
 			an_invalidation_outlasts_a_drain_that_ends_early),
 		cmocka_unit_test(a_drain_waits_for_an_invalidation),
 		cmocka_unit_test(a_request_that_a_peer_leaves_is_judged_again),
+		cmocka_unit_test(a_note_with_any_cause_makes_a_whole_sentence),
 		cmocka_unit_test(a_flushed_invalidation_leaves_no_wait),
 		cmocka_unit_test(
 			an_initiator_asks_again_while_another_is_at_work),
