@@ -602,8 +602,16 @@ void local_peer_wake(struct local_peer *n)
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 	uint64_t one = 1;
 
-	/* syscall is no cancellation point, but write is one, and a thread that
-	 * posts must not be cancelled here. */
+	/*
+	 * syscall is no cancellation point, but write is one, and a thread that
+	 * posts must not be cancelled here.
+	 *
+	 * The write does not wait, since the eventfd has O_NONBLOCK
+	 * (fd_check_is_wake).  A hostile peer can clear this flag, which
+	 * belongs to the file, fill the counter, and so stop this thread, as
+	 * any process of this user can stop this process by SIGSTOP.  The
+	 * kernel refuses RWF_NOWAIT for a write to an eventfd.
+	 */
 	if (fd_identity_holds(e->peer_wake_fd) &&
 	    syscall(SYS_write, e->peer_wake_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full, so the peer wakes */

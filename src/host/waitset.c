@@ -14,6 +14,7 @@
 #include "util/instrument.h"
 #include "util/libc.h"
 #include "util/monotonic.h"
+#include "util/token.h"
 
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000 /* the longest wait of wait_without */
@@ -146,16 +147,16 @@ static int wait_by_poll(struct waitset *in, struct progress *p, uint64_t until,
 		 .events = POLLIN},
 	};
 	struct timespec left = left_until(until);
-	uint64_t sink;
 	int n = ppoll(fds, sizeof(fds) / sizeof(fds[0]),
 		      until == UINT64_MAX ? NULL : &left, in->mask);
 
 	in->has_timed_out = n == 0;
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
-	if (n > 0 && fds[0].revents & POLLIN && fd_identity_holds(p->wake.fd) &&
-	    read(p->wake.fd, &sink, sizeof(sink)) < 0)
-		return 0; /* the eventfd is 0 already */
+	/* Local peers have the eventfd, too: one of them could clear
+	 * O_NONBLOCK, and read the eventfd first. */
+	if (n > 0 && fds[0].revents & POLLIN)
+		token_take_back(p->wake.fd);
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }
 

@@ -17,7 +17,8 @@ void token_put(int fd);
 /* Adds `count` tokens, by one system call; count is not 0. */
 void token_put_all(int fd, uint64_t count);
 /*
- * Takes one token if there is one.  A thread of the program may have read the
+ * Takes one token if there is one; of an eventfd without semaphore mode, all
+ * tokens.  A thread of the program may have read the
  * token already; that thread then finds no event, and reads again.  Before
  * Linux 5.8 the call sets O_NONBLOCK of the file while it reads, so the caller
  * holds a lock under which token_reads_wait is called.

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,28 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 		return __real_epoll_ctl(epoll, op, fd, event);
 	errno = ENOSPC;
 	return -1;
+}
+
+/* A hostile peer clears O_NONBLOCK of this eventfd, and reads it between the
+ * poll and the read of the thread that waits; -1: there is none. */
+static int robbed_fd = -1;
+
+int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	int count = __real_ppoll(fds, n, timeout, mask);
+	uint64_t value;
+
+	if (robbed_fd < 0)
+		return count;
+	assert_int_equal(fcntl(robbed_fd, F_SETFL, 0), 0);
+	assert_int_equal(read(robbed_fd, &value, sizeof(value)), sizeof(value));
+	return count;
 }
 
 /* The first stream has come, so waitset_wait makes a new epoll set.  The kernel
@@ -117,6 +140,33 @@ static void a_nap_without_its_descriptor_is_no_busy_loop(void **state)
 	close(p.wire.fd);
 }
 
+/* The child naps.  If its read of the eventfd waited, the child would end only
+ * by the alarm. */
+static void a_peer_that_reads_the_eventfd_first_blocks_no_nap(void **state)
+{
+	static struct progress p;
+	struct waitset in = {.fd = -1};
+	int status;
+	pid_t child;
+
+	p.wake.fd = fd_identity_note(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = udp_unbound();
+	waitset_open(&in, &p);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		alarm(TEST_WAIT_S);
+		robbed_fd = p.wake.fd;
+		_exit(waitset_nap(&in, &p, monotonic_ns() + NAP_NS));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	waitset_close(&in);
+	fd_identity_close(p.wake.fd);
+	close(p.wire.fd);
+}
+
 /* Waits until /proc/PID/stat shows this state of the process.  Ends the program
  * if the file cannot be read. */
 static void await_state(pid_t process, char state)
@@ -184,6 +234,8 @@ int main(void)
 		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
 		cmocka_unit_test(a_reused_number_does_not_end_the_use_of_epoll),
 		cmocka_unit_test(a_nap_without_its_descriptor_is_no_busy_loop),
+		cmocka_unit_test(
+			a_peer_that_reads_the_eventfd_first_blocks_no_nap),
 		cmocka_unit_test(a_stop_ends_no_wait_that_a_handler_may_end),
 	};
 
