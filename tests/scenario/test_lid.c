@@ -354,18 +354,31 @@ static void a_queue_pair_takes_packets_of_its_port_alone(void **state)
 	two_hcas_free(d);
 }
 
+/* Does the ICRC leave this bit of a packet without GRH out?  So it does with
+ * the VL, with the byte of the BTH for FECN and BECN, and with the VCRC, which
+ * the port of the link checks. */
+static bool is_beside_icrc(uint32_t bit, uint32_t bits)
+{
+	return (bit >= 4 && bit < 8) || bit / 8 == LRH_BYTES + 4 ||
+	       bit >= bits - 8 * LRH_VCRC_BYTES;
+}
+
 static void a_packet_with_any_wrong_bit_is_dropped(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct forged f = forge_send(d);
-	uint32_t bits = 8 * (LRH_BYTES + 12 + 8 + IBLINK_TAIL_BYTES);
+	uint32_t bits = 8 * (LRH_BYTES + 12 + 8 + IBLINK_TAIL_BYTES), wrong = 0;
 
 	two_hcas_recv(d, 1, AT, 64);
 	for (f.flips = 1; f.flips <= bits; f.flips++)
-		give_forged(d, &f);
+		if (!is_beside_icrc(f.flips - 1, bits)) {
+			give_forged(d, &f);
+			wrong++;
+		}
 	assert_false(has_received(d));
-	assert_int_equal(counters_of(d)->refused.bad_icrc, bits);
-	assert_int_equal(counters_of(d)->rx_packets, bits);
+	assert_int_equal(wrong, bits - 4 - 8 - 16);
+	assert_int_equal(counters_of(d)->refused.bad_icrc, wrong);
+	assert_int_equal(counters_of(d)->rx_packets, wrong);
 	f.flips = 0;
 	give_forged(d, &f);
 	assert_true(has_received(d));
