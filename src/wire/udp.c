@@ -453,24 +453,38 @@ static size_t send_group(struct udp_socket *u, const struct sender *s,
 	return k > 0 ? (size_t)k : 0;
 }
 
+/* Fills the messages of the datagrams from `first` on that one call can send:
+ * they have one sender, and, since the sender may make the ToS and the TTL of a
+ * datagram the defaults of all that it sends then, one ToS and one TTL. Returns
+ * the index after the last of them. */
+static size_t fill_group(struct udp_socket *u, const struct udp_dgram *send,
+			 size_t first, size_t n)
+{
+	const struct udp_dgram *d = &send[first];
+	size_t end = first;
+
+	do
+		fill_tx(u, end, &send[end]);
+	while (++end < n && send[end].from.port == d->from.port &&
+	       send[end].tos == d->tos && send[end].ttl == d->ttl);
+	return end;
+}
+
 size_t udp_send(struct udp_socket *u, const struct udp_dgram *send, size_t n)
 {
-	size_t sent = 0, end, k;
+	size_t sent = 0, filled = 0, k;
 
 	CHECK(n <= UDP_BATCH);
 	if (shared_load(&u->is_lost)) {
 		u->refused += n;
 		return n;
 	}
-	for (size_t i = 0; i < n; i++)
-		fill_tx(u, i, &send[i]);
 	while (sent < n) {
 		struct sender *s = sender_of(u, &send[sent]);
 
-		for (end = sent + 1;
-		     end < n && send[end].from.port == send[sent].from.port;)
-			end++;
-		k = send_group(u, s, sent, end - sent);
+		if (sent == filled)
+			filled = fill_group(u, send, sent, n);
+		k = send_group(u, s, sent, filled - sent);
 		if (k) {
 			sent += k;
 			continue;

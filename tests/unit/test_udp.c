@@ -75,6 +75,55 @@ static void a_refusal_costs_no_other_datagram(void **state)
 	udp_fini(&u);
 }
 
+/* A datagram from an address of this host to a socket of this test, which the
+ * socket that is bound to `port` sends. */
+static struct udp_dgram dgram_to(const struct udp_socket *to, uint16_t port)
+{
+	struct udp_dgram d = {
+		.bytes = (const uint8_t *)"roce", .len = 4, .segment = 4};
+	struct in_addr lo = {htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 bound = {0};
+	socklen_t len = sizeof(bound);
+
+	getsockname(to->fd, (struct sockaddr *)(void *)&bound, &len);
+	inaddr_map_v4(d.to.ip, &lo);
+	inaddr_map_v4(d.from.ip, &lo);
+	d.to.port = ntohs(bound.sin6_port);
+	d.from.port = port;
+	return d;
+}
+
+/* A sender sets the class of a datagram as the default of its socket, which
+ * holds for every datagram that the socket sends then. */
+static void each_datagram_of_a_batch_has_its_own_class(void **state)
+{
+	static const uint8_t tos[] = {0, 0x68, 0x68, 0, 8};
+	static struct udp_dgram got[UDP_BATCH];
+	struct udp_dgram d[TEST_COUNT(tos)];
+	struct pollfd readable = {.events = POLLIN};
+	struct udp_socket u;
+	uint16_t port;
+	(void)state;
+
+	assert_return_code(
+		udp_init(&u, udp_bind(0), (struct udp_offload){0}, false), 0);
+	port = sport_take(&u.sports, dgram_to(&u, 0).to.ip, 1, 0);
+	assert_non_null(sport_sender(&u.sports, port));
+	for (size_t i = 0; i < TEST_COUNT(tos); i++) {
+		d[i] = dgram_to(&u, port);
+		d[i].tos = tos[i];
+	}
+	assert_int_equal(udp_send(&u, d, TEST_COUNT(tos)), TEST_COUNT(tos));
+	readable.fd = u.fd;
+	for (size_t i = 0, k; i < TEST_COUNT(tos);) {
+		assert_int_equal(poll(&readable, 1, TEST_WAIT_MS), 1);
+		k = udp_receive(&u, got);
+		for (size_t n = 0; n < k; n++)
+			assert_int_equal(got[n].tos, tos[i++]);
+	}
+	udp_fini(&u);
+}
+
 #define PIECES	    1000 /* more than UDP_MAX_SEGMENTS of any kernel */
 #define PIECE_BYTES 8
 
@@ -308,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
+		cmocka_unit_test(each_datagram_of_a_batch_has_its_own_class),
 		cmocka_unit_test(
 			segments_of_a_datagram_that_is_not_split_are_sealed),
 		cmocka_unit_test(a_relay_brings_no_descriptor),
