@@ -446,8 +446,12 @@ bool engine_owes(const struct engine *e);
  * again by the next call. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
-/* Tells the engine that the first `sent` frames of the last engine_tx were
+/* Tells the engine that frame i of the last engine_tx is lost, because the
+ * kernel has refused to send it: engine_tx_done will not count its packets as
  * sent. */
+void engine_tx_refused(struct engine *e, size_t i);
+/* Tells the engine that the first `sent` frames of the last engine_tx were
+ * sent, or lost. */
 void engine_tx_done(struct engine *e, size_t sent);
 /* Moves up to max events to `events`, and returns their number. */
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);

@@ -21,6 +21,17 @@
 _Static_assert(DIRECT_POST_LOCKS == ENGINE_POST_LOCKS,
 	       "each post lock has a list of QPs");
 
+/* Where a frame counts. */
+struct frame_account {
+	/* The member of `credits` for the receiver of the frame; NULL: the
+	 * receiver is on another host, or `credits` is NULL. */
+	struct credit *credit;
+	uint32_t charged; /* bytes charged to `credit` */
+	/* Where the packets of the frame count once they are sent; NULL:
+	 * nowhere. */
+	struct engine_counters *counters;
+};
+
 struct engine {
 	struct ibt ibt;
 	/* Notes about the senders of datagrams.  They tell whether a packet may
@@ -32,10 +43,7 @@ struct engine {
 	uint32_t (*class_of)(uint32_t qpn);
 	uint32_t class;		/* this process's class */
 	struct credit *credits; /* owned, one per class; NULL: no class_of */
-	/* The member of `credits` for the receiver of each frame of `burst`;
-	 * NULL: the receiver is on another host, or `credits` is NULL. */
-	struct credit *credit[BURST_FRAMES];
-	uint32_t charged[BURST_FRAMES]; /* bytes charged for each frame */
+	struct frame_account account[BURST_FRAMES]; /* of frames of `burst` */
 	struct credit_inbox inbox;
 	/* The process that has sent the present datagram is known; rx_class is
 	 * its class. */

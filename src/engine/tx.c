@@ -16,19 +16,20 @@
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
-/* Charges the newest packet to the credit of its receiver. */
+/* Charges the newest packet to the credit of its receiver, and notes where the
+ * packets of a new frame count. */
 static void charge_credit(struct engine *e, struct ibt_qp *q,
 			  const struct burst_path *path)
 {
 	uint32_t i = e->burst.count - 1;
 	struct engine_frame *f = &e->burst.frames[i];
+	struct frame_account *a = &e->account[i];
 	struct credit *c =
 		path->local ? engine_credit_of(e, path->dest_qpn) : NULL;
 	uint32_t cost;
 
 	if (e->burst.segments == 1) { /* a new frame */
-		e->credit[i] = c;
-		e->charged[i] = 0;
+		*a = (struct frame_account){c, 0, q->counters};
 		if (c)
 			credit_made(c);
 	}
@@ -36,8 +37,8 @@ static void charge_credit(struct engine *e, struct ibt_qp *q,
 	if (!c)
 		return;
 	cost = credit_cost(f->len, f->segment);
-	c->sent += cost - e->charged[i];
-	e->charged[i] = cost;
+	c->sent += cost - a->charged;
+	a->charged = cost;
 }
 
 /* Returns how many packets may go in one frame to this receiver. */
@@ -53,14 +54,12 @@ static uint32_t max_in_frame(const struct engine *e,
 }
 
 /* Puts the packet of q that was written at burst_space into a frame, and counts
- * it.  @len: its bytes without ICRC. */
+ * it for the queue pair.  @len: its bytes without ICRC. */
 static void put_packet(struct engine *e, struct ibt_qp *q,
 		       const struct burst_path *path, size_t len)
 {
 	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
 	charge_credit(e, q, path);
-	q->counters->tx_packets++;
-	q->counters->tx_bytes += len;
 	q->qp->stats.tx_packets++;
 	q->qp->stats.tx_bytes += len;
 }
@@ -277,14 +276,32 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 	return max;
 }
 
+void engine_tx_refused(struct engine *e, size_t i)
+{
+	e->account[e->burst.first + i].counters = NULL;
+}
+
+static void count_frame(const struct engine_frame *f, struct engine_counters *c)
+{
+	size_t tail = f->head_bytes ? IBLINK_TAIL_BYTES : ICRC_BYTES;
+	uint64_t packets = (f->len + f->segment - 1) / f->segment;
+
+	c->tx_packets += packets;
+	c->tx_bytes += f->len - packets * tail;
+}
+
 void engine_tx_done(struct engine *e, size_t sent)
 {
-	for (; sent; sent--) {
-		struct credit *c = e->credit[e->burst.first++];
+	struct burst *b = &e->burst;
 
-		if (c)
-			credit_sent(c, e->ibt.now_ns);
+	for (; sent; sent--, b->first++) {
+		const struct frame_account *a = &e->account[b->first];
+
+		if (a->counters)
+			count_frame(&b->frames[b->first], a->counters);
+		if (a->credit)
+			credit_sent(a->credit, e->ibt.now_ns);
 	}
-	if (e->burst.first == e->burst.count)
+	if (b->first == b->count)
 		unreliable_tx_sent(&e->ibt);
 }

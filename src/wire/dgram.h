@@ -24,6 +24,9 @@ struct udp_dgram {
 	size_t segment; /* bytes of each datagram but the last */
 	uint8_t tos;	/* ToS or traffic class */
 	uint8_t ttl;	/* TTL or hop limit to send with; 0: the kernel's */
+	/* Set by udp_send: the errno with which the kernel has refused the
+	 * datagram, or some of its segments; 0: the datagram was sent. */
+	int err;
 };
 
 #endif

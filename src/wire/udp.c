@@ -400,9 +400,16 @@ static void fill_tx(struct udp_socket *u, size_t i, const struct udp_dgram *d)
 	sender_address(sender_of(u, d), &r->tx[i].msg_hdr, &r->tx_heads[i], d);
 }
 
+/* Notes that d was dropped because of the error `err`. */
+static void note_refusal(struct udp_socket *u, struct udp_dgram *d, int err)
+{
+	d->err = err;
+	u->refused++;
+}
+
 /* Sends the segments of d one by one, after the kernel has refused to segment d
  * because of the interface or the length. */
-static void send_apart(struct udp_socket *u, int fd, const struct udp_dgram *d)
+static void send_apart(struct udp_socket *u, int fd, struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
 	struct udp_dgram one = *d;
@@ -416,7 +423,7 @@ static void send_apart(struct udp_socket *u, int fd, const struct udp_dgram *d)
 		fill_tx(u, 0, &one);
 		if (syscall(SYS_sendmsg, fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			u->refused++;
+			note_refusal(u, d, errno);
 	}
 }
 
@@ -470,36 +477,41 @@ static size_t fill_group(struct udp_socket *u, const struct udp_dgram *send,
 	return end;
 }
 
-size_t udp_send(struct udp_socket *u, const struct udp_dgram *send, size_t n)
+/* Drops d, which the kernel has refused with `err`: the datagram is too long,
+ * or an address, a route or a firewall forbids it.  Segments may pass alone. */
+static void take_refusal(struct udp_socket *u, int fd, struct udp_dgram *d,
+			 int err)
 {
+	if (d->segment < d->len)
+		send_apart(u, fd, d);
+	else
+		note_refusal(u, d, err);
+}
+
+size_t udp_send(struct udp_socket *u, struct udp_dgram *send, size_t n)
+{
+	bool is_lost = shared_load(&u->is_lost);
 	size_t sent = 0, filled = 0, k;
 
 	CHECK(n <= UDP_BATCH);
-	if (shared_load(&u->is_lost)) {
-		u->refused += n;
-		return n;
+	for (size_t i = 0; i < n; i++) {
+		send[i].err = 0;
+		if (is_lost)
+			note_refusal(u, &send[i], EBADF);
 	}
-	while (sent < n) {
+	while (!is_lost && sent < n) {
 		struct sender *s = sender_of(u, &send[sent]);
 
 		if (sent == filled)
 			filled = fill_group(u, send, sent, n);
 		k = send_group(u, s, sent, filled - sent);
-		if (k) {
-			sent += k;
-			continue;
-		}
-		if (is_for_lack_of_room()) {
+		if (!k && is_for_lack_of_room()) {
 			u->full_fd = s->fd;
-			break;
+			return sent;
 		}
-		/* the datagram is too long, or a route or a firewall refuses it
-		 */
-		if (send[sent].segment < send[sent].len)
-			send_apart(u, s->fd, &send[sent]);
-		else
-			u->refused++;
-		sent++;
+		if (!k)
+			take_refusal(u, s->fd, &send[sent], errno);
+		sent += k ? k : 1;
 	}
-	return sent;
+	return n;
 }

@@ -80,7 +80,7 @@ struct udp_socket {
 	 * too long. */
 	uint64_t truncated;
 	/* Datagrams that udp_send dropped: the kernel refused them, or is_lost
-	 * was set. */
+	 * was set (EBADF). */
 	uint64_t refused;
 };
 
@@ -139,8 +139,8 @@ void udp_leave(struct udp_socket *u, const uint8_t ip[16]);
  * u->full_fd is full, and the caller waits for its POLLOUT.  A datagram that
  * the kernel refuses is dropped and counted in u->refused.  If the refused
  * datagram has segments, they are sent one by one instead, each after a call of
- * u->seal.
+ * u->seal.  Sets the `err` of each of the k datagrams.
  */
-size_t udp_send(struct udp_socket *u, const struct udp_dgram *send, size_t n);
+size_t udp_send(struct udp_socket *u, struct udp_dgram *send, size_t n);
 
 #endif

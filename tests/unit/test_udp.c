@@ -124,6 +124,27 @@ static void each_datagram_of_a_batch_has_its_own_class(void **state)
 	udp_fini(&u);
 }
 
+/* The kernel sends nothing from a loopback address to another host. */
+static void a_refused_datagram_is_told_from_those_that_were_sent(void **state)
+{
+	static const uint8_t elsewhere[] = {192, 0, 2, 1};
+	struct udp_dgram d[3];
+	struct udp_socket u;
+	(void)state;
+
+	assert_return_code(
+		udp_init(&u, udp_bind(0), (struct udp_offload){0}, true), 0);
+	for (int i = 0; i < 3; i++)
+		d[i] = dgram_to(&u, 0);
+	memcpy(d[1].to.ip + 12, elsewhere, 4);
+	assert_int_equal(udp_send(&u, d, 3), 3);
+	assert_int_equal(d[0].err, 0);
+	assert_true(d[1].err == EINVAL || d[1].err == ENETUNREACH);
+	assert_int_equal(d[2].err, 0);
+	assert_int_equal(u.refused, 1);
+	udp_fini(&u);
+}
+
 #define PIECES	    1000 /* more than UDP_MAX_SEGMENTS of any kernel */
 #define PIECE_BYTES 8
 
@@ -358,6 +379,8 @@ int main(void)
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
 		cmocka_unit_test(each_datagram_of_a_batch_has_its_own_class),
+		cmocka_unit_test(
+			a_refused_datagram_is_told_from_those_that_were_sent),
 		cmocka_unit_test(
 			segments_of_a_datagram_that_is_not_split_are_sealed),
 		cmocka_unit_test(a_relay_brings_no_descriptor),
