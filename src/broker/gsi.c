@@ -71,36 +71,71 @@ int gsi_open(struct gsi *g, int fd)
 	return 0;
 }
 
-static void drop_first(struct gsi *g)
+static void drop_block(struct gsi *g, struct gsi_queue *q)
 {
-	struct gsi_block *b = g->first;
+	struct gsi_block *b = q->first;
 
-	g->first = b->next;
-	if (!g->first)
-		g->last = NULL;
+	q->first = b->next;
+	if (!q->first)
+		q->last = NULL;
+	q->blocks--;
 	g->blocks--;
 	free(b);
 }
 
-/* Sends the first block.  False: the socket takes no more now. */
-static bool flush_first(struct gsi *g)
+static void append_queue(struct gsi *g, struct gsi_queue *q)
 {
-	struct gsi_block *b = g->first;
+	q->next = NULL;
+	if (g->last)
+		g->last->next = q;
+	else
+		g->first = q;
+	g->last = q;
+}
+
+/* Ends the turn of the first queue, which is freed if it is empty. */
+static void end_turn(struct gsi *g)
+{
+	struct gsi_queue *q = g->first;
+
+	g->first = q->next;
+	if (!g->first)
+		g->last = NULL;
+	if (q->first)
+		append_queue(g, q);
+	else
+		free(q);
+}
+
+/* Sends the first block of the queue whose turn it is.  The next queue has the
+ * next turn, also if the socket took only a part of the block.  False: the
+ * socket takes no more now. */
+static bool flush_turn(struct gsi *g)
+{
+	struct gsi_block *b = g->first->first;
 
 	b->sent += (uint32_t)udp_send(&g->wire, b->out + b->sent,
 				      b->count - b->sent);
 	g->is_full = b->sent < b->count;
 	if (!g->is_full)
-		drop_first(g);
+		drop_block(g, g->first);
+	end_turn(g);
 	return !g->is_full;
+}
+
+static void drop_all(struct gsi *g)
+{
+	while (g->first) {
+		drop_block(g, g->first);
+		end_turn(g);
+	}
 }
 
 void gsi_close(struct gsi *g)
 {
-	while (g->is_open && g->first && flush_first(g))
+	while (g->is_open && g->first && flush_turn(g))
 		;
-	while (g->first)
-		drop_first(g);
+	drop_all(g);
 	if (g->is_open)
 		udp_fini(&g->wire);
 	g->is_open = false;
@@ -263,10 +298,10 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 void gsi_flush(struct gsi *g)
 {
 	g->has_to = false;
-	while (!g->is_open && g->first)
-		drop_first(g);
+	if (!g->is_open)
+		drop_all(g);
 	for (int i = 0; g->first && i < FLUSH_BLOCKS; i++)
-		if (!flush_first(g))
+		if (!flush_turn(g))
 			return;
 }
 
@@ -275,24 +310,53 @@ int gsi_patience(const struct gsi *g)
 	return !g->first ? -1 : g->is_full ? FULL_MS : 0;
 }
 
-/* Returns a block with room for another frame; NULL: too many frames wait, or
- * there is no memory. */
-static struct gsi_block *last_block(struct gsi *g)
+static struct gsi_queue *find_queue(const struct gsi *g, uint64_t owner)
 {
+	struct gsi_queue *q = g->first;
+
+	while (q && q->owner != owner)
+		q = q->next;
+	return q;
+}
+
+/* Returns a new queue; NULL: there is no memory. */
+static struct gsi_queue *add_queue(struct gsi *g, uint64_t owner)
+{
+	struct gsi_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->owner = owner;
+	append_queue(g, q);
+	return q;
+}
+
+/* Returns a block with room for another frame of the owner; NULL: too many
+ * frames wait, or there is no memory.  The owner gets another block only if
+ * more blocks are free than the owner has. */
+static struct gsi_block *last_block(struct gsi *g, uint64_t owner)
+{
+	struct gsi_queue *q = find_queue(g, owner);
+	uint32_t has = q ? q->blocks : 0;
 	struct gsi_block *b;
 
-	if (g->last && g->last->frames < UDP_BATCH)
-		return g->last;
-	b = g->blocks < GSI_BLOCKS ? malloc(sizeof(*b)) : NULL;
-	if (!b)
+	if (q && q->last->frames < UDP_BATCH)
+		return q->last;
+	b = has < GSI_BLOCKS - g->blocks ? malloc(sizeof(*b)) : NULL;
+	if (b && !q)
+		q = add_queue(g, owner);
+	if (!b || !q) {
+		free(b);
 		return NULL;
+	}
 	b->next = NULL;
 	b->frames = b->count = b->sent = 0;
-	if (g->last)
-		g->last->next = b;
+	if (q->last)
+		q->last->next = b;
 	else
-		g->first = b;
-	g->last = b;
+		q->first = b;
+	q->last = b;
+	q->blocks++;
 	g->blocks++;
 	return b;
 }
@@ -345,7 +409,7 @@ static struct udp_dgram *dgram_of(struct gsi *g, struct gsi_block *b,
 
 void gsi_send(struct gsi *g, const struct gsi_mad *m)
 {
-	struct gsi_block *b = last_block(g);
+	struct gsi_block *b = last_block(g, m->owner);
 	struct pkt p = {
 		.bth = {.opcode = OPCODE_UD_SEND_ONLY,
 			.pkey = m->pkey,
@@ -375,6 +439,7 @@ void gsi_send_frame(struct gsi *g, const struct cm_frame *f)
 	struct gsi_mad m = {.remote_qpn = GSI_QPN,
 			    .pkey = GSI_PKEY,
 			    .scope = f->way.scope,
+			    .owner = f->owner,
 			    .bytes = f->mad};
 
 	memcpy(m.from.ip, f->from, 16);

@@ -31,7 +31,9 @@
 #define GSI_PKEY   0xffff /* a full member of the default partition */
 #define GSI_AGENTS 4	  /* the most agents */
 #define GSI_FRAME  280	  /* bytes of a frame, from BTH to ICRC */
-#define GSI_BLOCKS 512	  /* the most blocks that may wait: 32768 frames */
+/* The most blocks that may wait.  The frames of one owner fill at most half of
+ * them: 32768 frames. */
+#define GSI_BLOCKS 1024
 
 /* One MAD.  If the MAD has arrived, `to` is an address of this host; if the
  * caller sends the MAD, `from` is. */
@@ -40,6 +42,9 @@ struct gsi_mad {
 	uint32_t scope;	     /* the interface of link-local addresses; 0: any */
 	uint32_t remote_qpn; /* the peer's QPN */
 	uint16_t pkey;	     /* the P_Key of the packet */
+	/* Whose frames the MAD waits behind: the number of a struct cm_owner,
+	 * or 0 for a MAD of no user.  Unused if the MAD has arrived. */
+	uint64_t owner;
 	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };
 
@@ -63,14 +68,27 @@ struct gsi_block {
 	uint8_t frame[UDP_BATCH][GSI_FRAME]; /* the frames, in order */
 };
 
+/*
+ * The frames of one owner that wait.  The queues are served in turns, a block
+ * in a turn, so that no user's frames wait for all frames of another user.
+ * Those to a dead address fill the socket until the kernel gives up its
+ * question for the link-layer address, after seconds.
+ */
+struct gsi_queue {
+	struct gsi_queue *next; /* the queue that has the turn after this one */
+	uint64_t owner;		/* gsi_mad.owner of all its frames */
+	struct gsi_block *first, *last; /* its frames, in order; not empty */
+	uint32_t blocks;		/* how many blocks it has */
+};
+
 /* All zeroes: QP1 is closed, no agent is attached, and nothing is relayed. */
 struct gsi {
 	struct udp_socket wire; /* the socket of QP1, if is_open */
 	bool is_open;		/* gsi_open has succeeded */
 	bool is_full;		/* at the last flush the socket took no more */
 	uint32_t psn;		/* the PSN of the next frame */
-	struct gsi_block *first, *last; /* frames that wait, in order */
-	uint32_t blocks;		/* how many blocks wait */
+	struct gsi_queue *first, *last; /* the queues, in order of turns */
+	uint32_t blocks;		/* how many blocks wait in all queues */
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents; /* how many entries agent[] has */
 	/* Not NULL: takes the datagrams for a process if the kernel cannot
@@ -118,7 +136,8 @@ int gsi_fd(const struct gsi *g);
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /* Queues a MAD, which is copied; the next gsi_flush sends it from QP1.
  * m->from.port is not used; if m->to.port is 0, the MAD goes to port 4791.  If
- * too many frames wait, the MAD is lost, as MADs on the wire may be. */
+ * too many frames of its owner wait, the MAD is lost, as MADs on the wire may
+ * be. */
 void gsi_send(struct gsi *g, const struct gsi_mad *m);
 /* Queues a MAD of cm/ from f->from to QP1 of f->to by gsi_send. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);

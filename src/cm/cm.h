@@ -107,6 +107,8 @@ struct cm_way {
 struct cm_frame {
 	uint8_t from[16], to[16];
 	struct cm_way way;
+	/* The number of the owner whose conversation sends the MAD; 0: none. */
+	uint64_t owner;
 	uint8_t mad[MAD_BYTES];
 };
 

@@ -44,7 +44,17 @@ static struct cm_frame *frame_mad(struct cm *cm, const uint8_t from[16],
 	memcpy(f->from, from, 16);
 	memcpy(f->to, to, 16);
 	f->way = cm->rx_way;
+	f->owner = 0;
 	cm->counters.tx++;
+	return f;
+}
+
+static struct cm_frame *frame_of(struct cm *cm, const struct conv *c)
+{
+	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
+
+	f->way = c->way;
+	f->owner = c->owner ? c->owner->number : 0;
 	return f;
 }
 
@@ -63,10 +73,7 @@ static void address_message(const struct conv *c, struct cmmsg *m)
 
 void step_again(struct cm *cm, struct conv *c)
 {
-	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
-
-	f->way = c->way;
-	memcpy(f->mad, c->retry.last, MAD_BYTES);
+	memcpy(frame_of(cm, c)->mad, c->retry.last, MAD_BYTES);
 }
 
 void step_keep(struct conv *c, struct cmmsg *msg)
@@ -87,12 +94,9 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
 static void send_by(struct cm *cm, const struct conv *c,
 		    uint64_t transaction_id, struct cmmsg msg)
 {
-	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
-
 	address_message(c, &msg);
 	msg.transaction_id = transaction_id;
-	f->way = c->way;
-	cmmsg_write(f->mad, &msg);
+	cmmsg_write(frame_of(cm, c)->mad, &msg);
 }
 
 /* Sends a message that no retry repeats. */

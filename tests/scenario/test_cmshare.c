@@ -481,6 +481,35 @@ static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 	return requests;
 }
 
+/* The broker lets the frames of one owner wait apart from those of others. */
+static void a_frame_names_the_owner_of_its_conversation(void **state)
+{
+	struct cm_owner owner = {.number = 7};
+	struct cm_start s = start_of(&owner);
+	struct cmmsg m = {.kind = CMMSG_REQ, .local_id = 1, .qp.qpn = 1};
+	struct cm_config config = {
+		.seed = 1, .conversations = 400, .half_open = 100};
+	struct cm *cm = cm_new(&config, 0);
+	uint8_t mad[MAD_BYTES];
+	struct cm_frame f;
+	uint32_t id;
+
+	cmmsg_write(mad, &m);
+	for (int i = 0; i < 2 * CONV_RING; i++) {
+		assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
+		assert_true(cm_tx(cm, &f));
+		assert_int_equal(f.owner, 7);
+		cm_reject(cm, id, &(struct cmmsg){.kind = CMMSG_REJ}, 0);
+		forget_output(cm);
+		/* the answer is of no conversation: there is no listener */
+		cm_rx(cm, peer, me, &(struct cm_way){0}, mad, MAD_BYTES, 0);
+		assert_true(cm_tx(cm, &f));
+		assert_int_equal(f.owner, 0);
+		forget_output(cm);
+	}
+	cm_free(cm);
+}
+
 /* The first owner calls from three addresses of the host. */
 static void the_requests_of_one_owner_delay_no_other_owner(void **state)
 {
@@ -588,6 +617,7 @@ int main(void)
 		cmocka_unit_test(a_senders_share_goes_to_a_listener_with_room),
 		cmocka_unit_test(a_place_is_not_lost_with_a_request),
 		cmocka_unit_test(answers_delay_no_other_request),
+		cmocka_unit_test(a_frame_names_the_owner_of_its_conversation),
 		cmocka_unit_test(an_owner_leaves_conversations_to_other_owners),
 		cmocka_unit_test(an_owner_leaves_listeners_to_other_owners),
 		cmocka_unit_test(a_listener_beyond_its_share_refuses),

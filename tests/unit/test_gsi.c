@@ -241,12 +241,13 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 	assert_int_equal(side[1].junk, 0);
 }
 
-/* Makes the interface "second", which lasts as long as the descriptor that is
- * returned.  -1: the kernel has no TUN, or this user may not open it. */
-static int make_second(void)
+/* Makes the interface "second" of that kind, IFF_TUN or IFF_TAP, which lasts as
+ * long as the descriptor that is returned.  -1: the kernel has no TUN, or this
+ * user may not open it. */
+static int make_second(short kind)
 {
 	struct ifreq second = {.ifr_name = "second",
-			       .ifr_flags = IFF_TUN | IFF_NO_PI};
+			       .ifr_flags = (short)(kind | IFF_NO_PI)};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC), any;
 
 	if (fd >= 0 && ioctl(fd, TUNSETIFF, &second)) {
@@ -259,6 +260,18 @@ static int make_second(void)
 		assert_int_equal(ioctl(any, SIOCSIFFLAGS, &second), 0);
 	close(any);
 	return fd;
+}
+
+static void add_four(const struct inaddr *a)
+{
+	struct ifreq second = {.ifr_name = "second"};
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	memcpy(&name.sin_addr, a->ip + 12, 4);
+	memcpy(&second.ifr_addr, &name, sizeof(name));
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &second), 0);
+	close(fd);
 }
 
 static void add_address(uint32_t ifindex, const struct inaddr *a)
@@ -295,7 +308,7 @@ static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 	int before = heard.count, second, fd;
 
 	NEEDS_KERNEL(); /* TUNSETIFF, SIOCSIFADDR of IPv6 */
-	second = make_second();
+	second = make_second(IFF_TUN);
 	if (second < 0)
 		SKIP_FOR("no TUN");
 	add_address(if_nametoindex("second"), &near);
@@ -341,15 +354,16 @@ static void every_mad_to_the_same_host_is_received(void **state)
 	assert_int_equal(side[0].lost, 0);
 }
 
-/* Queues `count` MADs from address 1 to `to`; the last byte of each MAD is its
- * number. */
-static void send_numbered(struct gsi *g, const struct inaddr *to, int count)
+/* Queues `count` MADs of an owner; the last byte of each MAD is its number. */
+static void send_of(struct gsi *g, uint64_t owner, const struct inaddr *from,
+		    const struct inaddr *to, int count)
 {
 	uint8_t bytes[MAD_BYTES];
-	struct gsi_mad m = {.from = host_address(1),
+	struct gsi_mad m = {.from = *from,
 			    .to = *to,
 			    .remote_qpn = GSI_QPN,
 			    .pkey = 0xffff,
+			    .owner = owner,
 			    .bytes = bytes};
 
 	mad_of(bytes, CM_CLASS);
@@ -357,6 +371,14 @@ static void send_numbered(struct gsi *g, const struct inaddr *to, int count)
 		bytes[MAD_BYTES - 1] = (uint8_t)i;
 		gsi_send(g, &m);
 	}
+}
+
+/* Queues `count` numbered MADs from address 1. */
+static void send_numbered(struct gsi *g, const struct inaddr *to, int count)
+{
+	const struct inaddr from = host_address(1);
+
+	send_of(g, 0, &from, to, count);
 }
 
 /* Receives until `count` MADs have come, and checks the last one. */
@@ -385,7 +407,7 @@ static void mads_to_one_address_of_this_host_share_datagrams(void **state)
 					    &joins, sizeof(joins)),
 				 0);
 		send_numbered(&side[0], &to, 40);
-		assert_int_equal(side[0].first->count, 2);
+		assert_int_equal(side[0].first->first->count, 2);
 		gsi_flush(&side[0]);
 		assert_int_equal(gsi_patience(&side[0]), -1);
 		await_numbered(&side[1], before, 40);
@@ -400,13 +422,13 @@ static void mads_to_other_hosts_are_not_joined(void **state)
 	int before = heard.count;
 
 	send_numbered(&side[0], &far, 3);
-	assert_int_equal(side[0].first->count, 3);
+	assert_int_equal(side[0].first->first->count, 3);
 	/* MADs to one address of this host are not joined either if another MAD
 	 * is between them */
 	send_numbered(&side[0], &near, 1);
 	send_numbered(&side[0], &far, 1);
 	send_numbered(&side[0], &near, 1);
-	assert_int_equal(side[0].first->count, 6);
+	assert_int_equal(side[0].first->first->count, 6);
 	gsi_flush(&side[0]);
 	assert_int_equal(gsi_patience(&side[0]), -1);
 	while (heard.count < before + 2)
@@ -424,7 +446,7 @@ static void mads_arrive_where_the_kernel_refuses_segments(void **state)
 				    &on, sizeof(on)),
 			 0);
 	send_numbered(&side[0], &to, 20);
-	assert_int_equal(side[0].first->count, 1);
+	assert_int_equal(side[0].first->first->count, 1);
 	gsi_flush(&side[0]);
 	await_numbered(&side[1], before, 20);
 	setsockopt(gsi_fd(&side[0]), SOL_SOCKET, SO_NO_CHECK, &off,
@@ -523,17 +545,94 @@ static void datagrams_that_do_not_fit_do_not_prolong_a_turn(void **state)
 	gsi_close(&g);
 }
 
+/* One flush sends MADs of both owners, though the first owner has more. */
+static void owners_take_turns(void **state)
+{
+	const struct inaddr from = host_address(1), to = host_address(2);
+	int before = heard.count;
+
+	send_of(&side[0], 1, &from, &to, 10 * UDP_BATCH);
+	send_of(&side[0], 2, &from, &to, 1);
+	gsi_flush(&side[0]);
+	assert_int_equal(gsi_patience(&side[0]), 0);
+	while (heard.count - before < UDP_BATCH + 1)
+		await_turn(&side[1], 1);
+	assert_int_equal(heard.count - before, UDP_BATCH + 1);
+	assert_int_equal(heard.bytes[MAD_BYTES - 1], 0);
+	while (gsi_patience(&side[0]) >= 0) {
+		gsi_flush(&side[0]);
+		gsi_turn(&side[1], 1);
+	}
+	while (heard.count - before < 10 * UDP_BATCH + 1)
+		await_turn(&side[1], 1);
+}
+
+/* Shortens the kernel's questions for link-layer addresses, so that the test
+ * takes less time. */
+static void ask_shortly(void)
+{
+	int fd = open("/proc/sys/net/ipv4/neigh/second/retrans_time_ms",
+		      O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "20", 2) < 0)
+		printf("the kernel asks as long as usual\n");
+	close(fd);
+}
+
+/* The kernel keeps datagrams to an address whose link-layer address it does not
+ * know, and they fill the socket of QP1 until the kernel gives up. */
+static void a_dead_address_of_one_owner_holds_up_no_other(void **state)
+{
+	const struct inaddr near = host_address(1), to = host_address(2);
+	const struct inaddr from = {
+		.ip = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}};
+	const struct inaddr dead = {
+		.ip = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2}};
+	struct pollfd out = {gsi_fd(&side[0]), POLLOUT, 0};
+	struct pollfd in = {gsi_fd(&side[1]), POLLIN, 0};
+	int second, before = heard.count, size = 8192;
+
+	NEEDS_KERNEL(); /* TUNSETIFF */
+	second = make_second(IFF_TAP);
+	if (second < 0)
+		SKIP_FOR("no TUN");
+	add_four(&from);
+	ask_shortly();
+	assert_int_equal(
+		setsockopt(out.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)),
+		0);
+	send_of(&side[0], 1, &from, &dead, 10 * UDP_BATCH);
+	gsi_flush(&side[0]);
+	send_of(&side[0], 2, &near, &to, 1);
+	while (heard.count == before) {
+		assert_int_equal(poll(&out, 1, TEST_WAIT_MS), 1);
+		gsi_flush(&side[0]);
+		if (poll(&in, 1, 0) == 1)
+			gsi_turn(&side[1], 1);
+	}
+	assert_true(side[0].blocks > 0);
+	close(second);
+	while (gsi_patience(&side[0]) >= 0)
+		gsi_flush(&side[0]);
+}
+
 /* A limited number of MADs waits until gsi_flush sends them; further MADs are
- * counted as lost.  Here QP1 has no socket, so gsi_flush drops the MADs. */
+ * counted as lost.  One owner gets half of the places.  Here QP1 has no socket,
+ * so gsi_flush drops the MADs. */
 static void the_number_of_waiting_mads_is_bounded(void **state)
 {
+	const uint32_t most = GSI_BLOCKS / 2 * UDP_BATCH;
 	static struct gsi g;
 	uint8_t bytes[MAD_BYTES] = {0};
-	struct gsi_mad m = {.bytes = bytes};
+	struct gsi_mad m = {.bytes = bytes, .owner = 1};
 
-	for (uint32_t i = 0; i < GSI_BLOCKS * UDP_BATCH + 7; i++)
+	for (uint32_t i = 0; i < most + 7; i++)
 		gsi_send(&g, &m);
 	assert_int_equal(g.lost, 7);
+	m.owner = 2;
+	for (uint32_t i = 0; i < most / 2 + 1; i++)
+		gsi_send(&g, &m);
+	assert_int_equal(g.lost, 8);
 	assert_int_equal(gsi_patience(&g), 0);
 	gsi_flush(&g);
 	assert_int_equal(gsi_patience(&g), -1);
@@ -557,6 +656,8 @@ int main(void)
 		cmocka_unit_test(empty_datagrams_do_not_prolong_a_turn),
 		cmocka_unit_test(
 			datagrams_that_do_not_fit_do_not_prolong_a_turn),
+		cmocka_unit_test(owners_take_turns),
+		cmocka_unit_test(a_dead_address_of_one_owner_holds_up_no_other),
 		cmocka_unit_test(the_number_of_waiting_mads_is_bounded),
 	};
 
