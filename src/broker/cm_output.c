@@ -103,13 +103,20 @@ static int send_batch(struct cm_output *o)
 	return sendmmsg(o->fd, h, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Does errno say that a later call may succeed? */
+static bool is_passing(void)
+{
+	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ||
+	       errno == ENOMEM;
+}
+
 bool cm_output_send(struct cm_output *o)
 {
 	while (o->waiting) {
 		int sent = send_batch(o);
 
 		if (sent < 0)
-			return errno == EAGAIN || errno == EINTR;
+			return is_passing();
 		while (sent--)
 			drop_first(o);
 	}

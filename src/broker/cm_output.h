@@ -38,8 +38,8 @@ bool cm_output_push(struct cm_output *o, const struct cmproto *m);
  * CMPROTO_DROPPED in their place, if there is room.  Sets is_lost. */
 void cm_output_lose(struct cm_output *o);
 /* Sends as many messages as the socket takes.  False: the caller drops the
- * client, since sendmmsg(2) has failed for another reason than a full socket or
- * a signal, or since is_lost is set and all has been sent. */
+ * client, since sendmmsg(2) has failed for another reason than a full socket, a
+ * signal or a lack of memory, or since is_lost is set and all has been sent. */
 bool cm_output_send(struct cm_output *o);
 
 #endif
