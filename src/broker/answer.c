@@ -301,8 +301,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		return;
 	/* The descriptor could not be sent, for example because too many are
 	 * under way (ETOOMANYREFS).  The client asks again, until this has
-	 * lasted for FULL_MS. */
-	if (!c->full_ms)
+	 * lasted for FULL_MS.  An earlier such time is over if it began long
+	 * ago: the client would have asked since. */
+	if (!c->full_ms || now_ms - c->full_ms >= 2 * FULL_MS)
 		c->full_ms = now_ms;
 	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER
 						    : PROTO_ARENA_NONE;
