@@ -7,6 +7,7 @@
  * processes of all its clients, and tells the clients which processes still
  * run.
  */
+#include "broker/close_others.h"
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "broker/user_receiver.h"
@@ -25,7 +26,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* the default of --idle, in milliseconds */
@@ -173,7 +173,7 @@ static void detach_process(bool foreground, int *fd)
 	 * keep it.  The limits of the starter's cgroup stay. */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	syscall(SYS_close_range, 3u, ~0u, 0u);
+	close_others_but(-1);
 	*fd = has_listener() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	if (chdir("/")) {
 		fprintf(stderr,

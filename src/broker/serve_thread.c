@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/serve_thread.h"
 
+#include "broker/close_others.h"
 #include "broker/server.h"
 #include "util/fd_identity.h"
 #include "util/instrument.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -95,27 +95,6 @@ static int take_empty_table(int listen_fd)
 	return copy_from_program(listen_fd);
 }
 
-/* Closes the descriptors of the calling thread's table, except the standard
- * ones and `kept`. */
-static void close_others(int kept)
-{
-	DIR *dir;
-	struct dirent *e;
-
-	if (!syscall(SYS_close_range, FIRST_FD, (unsigned)kept - 1, 0) &&
-	    !syscall(SYS_close_range, (unsigned)kept + 1, UINT_MAX, 0))
-		return;
-	dir = opendir("/proc/thread-self/fd");
-	while (dir && (e = readdir(dir))) {
-		int fd = atoi(e->d_name);
-
-		if (fd >= FIRST_FD && fd != kept && fd != dirfd(dir))
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 /* Gives the calling thread a copy of the program's table, and closes there what
  * is the program's.  Returns whether the kernel allows that. */
 static bool copy_table(int listen_fd)
@@ -124,7 +103,7 @@ static bool copy_table(int listen_fd)
 		return false;
 	fd_identity_apart();
 	drop_standard_fds();
-	close_others(listen_fd);
+	close_others_but(listen_fd);
 	return true;
 }
 

@@ -92,29 +92,33 @@ def mounted(setup, argv=PAIR, must=False, **more):
     return body
 
 
+def broker_of(p):
+    """Returns the pid of the broker that program @p starts in its namespaces."""
+    ours = os.readlink("/proc/self/ns/net")
+    # The wrapper ends in exec, so p itself is in the new namespaces.  Another user
+    # may have entered these namespaces, and started a broker first.
+    end = time.monotonic() + HANG
+    found = []
+    while not found:
+        expect(p.poll() is None and time.monotonic() < end, "no broker serves")
+        time.sleep(0.01)
+        if os.readlink("/proc/%d/ns/net" % p.pid) != ours:
+            user = os.stat("/proc/%d" % p.pid).st_uid
+            found = [pid for pid, owner in system.serving(p.pid).items()
+                     if owner == user]
+    broker, = found
+    return broker
+
+
 def brokers_limits():
     """The broker does not keep the soft limits of the program that started
     it, since the broker serves other programs later."""
     t.need("ibv_rc_pingpong")
     argv = ["sh", "-c", "ulimit -Sn 50; ulimit -St 5; ulimit -Ss 4096; "
             'exec "$@"', "sh", t.adverb, "run", "--", "ibv_rc_pingpong"]
-    ours = os.readlink("/proc/self/ns/net")
     p = t.start(argv, into=enclosed(""))
     try:
-        # The wrapper ends in exec, so p itself is in the new namespaces.
-        # Another user may have entered these namespaces, and started a broker
-        # first.
-        end = time.monotonic() + HANG
-        found = []
-        while not found:
-            expect(p.poll() is None and time.monotonic() < end,
-                   "no broker serves")
-            time.sleep(0.01)
-            if os.readlink("/proc/%d/ns/net" % p.pid) != ours:
-                user = os.stat("/proc/%d" % p.pid).st_uid
-                found = [pid for pid, owner in system.serving(p.pid).items()
-                         if owner == user]
-        broker, = found
+        broker = broker_of(p)
         limits = {}
         for side in p.pid, broker:
             with open("/proc/%d/limits" % side) as f:
@@ -125,6 +129,30 @@ def brokers_limits():
                    "the program itself has no soft limit: " + what)
             expect(limits[broker][what][0] == limits[broker][what][1],
                    "%s of the broker: %s" % (what, limits[broker][what]))
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def open_files(pid):
+    folder = "/proc/%d/fd" % pid
+    return [os.readlink("%s/%s" % (folder, fd)) for fd in os.listdir(folder)]
+
+
+def brokers_files():
+    """Where close_range is refused, the broker keeps no file of the program that
+    started it, either."""
+    t.need("ibv_rc_pingpong")
+    argv = [DENY_SYSCALL, "close_range=EPERM", "--", "sh", "-c",
+            'exec 9</etc/passwd; exec "$@"', "sh", t.adverb, "run", "--",
+            "ibv_rc_pingpong"]
+    p = t.start(argv, into=enclosed(""))
+    try:
+        broker = broker_of(p)
+        expect("/etc/passwd" in open_files(p.pid),
+               "the program itself has not the file open")
+        expect("/etc/passwd" not in open_files(broker),
+               "the broker has the program's file open")
     finally:
         p.kill()
         p.communicate()
@@ -179,6 +207,8 @@ t.case("no other process of the user",
 t.case("a stack of 64 KiB", limited("ulimit -s 64;", must=True))
 t.case("a broker does not keep the soft limits of the program that starts it",
        brokers_limits)
+t.case("a broker does not keep the files of the program that starts it",
+       brokers_files)
 t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
 t.case("no core files and no signals that wait",
        limited("ulimit -c 0; ulimit -i 0;", must=True))
