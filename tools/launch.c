@@ -193,11 +193,11 @@ static int check_file(const char *path, bool *is_file)
 	return access(path, X_OK) ? -errno : 0;
 }
 
-/* Unlike execvp, reports EACCES only for a file of this name.  A folder that
+/* Does what launch_find does, with `dir` as PATH; NULL: PATH is not set.
+ * Unlike execvp, reports EACCES only for a file of this name.  A folder that
  * cannot be searched tells nothing about the program. */
-int launch_find(const char *program, char *path)
+static int find_in(const char *dir, const char *program, char *path)
 {
-	const char *dir = secure_getenv("PATH");
 	bool is_denied = false, is_file;
 
 	if (strchr(program, '/')) {
@@ -220,6 +220,20 @@ int launch_find(const char *program, char *path)
 			return is_denied ? -EACCES : -ENOENT;
 		dir += len + 1;
 	}
+}
+
+int launch_find(const char *program, char *path)
+{
+	return find_in(secure_getenv("PATH"), program, path);
+}
+
+/* Returns the PATH that launch_exec will set; NULL: none. */
+static const char *path_of(const struct launch *l)
+{
+	for (int i = l->env_count - 1; i >= 0; i--)
+		if (!strncmp(l->env[i], "PATH=", 5))
+			return l->env[i] + 5;
+	return secure_getenv("PATH");
 }
 
 /*
@@ -379,7 +393,7 @@ static int check_privilege(const char *path, const char *executed)
 int launch_check(struct launch *l, const char *program)
 {
 	char path[PATH_MAX], executed[PATH_MAX];
-	int err = launch_find(program, path);
+	int err = find_in(path_of(l), program, path);
 	bool is_script;
 
 	if (err)

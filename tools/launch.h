@@ -91,7 +91,8 @@ void launch_set(struct launch *l, const char *name, const char *value);
 int launch_find(const char *program, char *path);
 
 /*
- * Looks at the program before it runs: sets l->facts, l->origin and l->preload,
+ * Looks at the program before it runs, which it finds by the PATH that the
+ * program gets: sets l->facts, l->origin and l->preload,
  * and clears l->shim if the program would not run with the shim, or if the
  * shim's file is missing, unreadable or on a file system that is mounted with
  * the option noexec.  Returns 0; or, after a sentence on stderr that says why

@@ -410,6 +410,24 @@ def run_says_why_not():
                    "%s: exit status %d" % (words, r.status), r)
 
 
+def run_searches_the_path_that_it_sets():
+    """A program is found, and looked at, in the folders of the PATH that --env
+    gives it, as env(1) does."""
+    folder = t.path("own path")
+    os.mkdir(folder)
+    for name in "adverb-there", "true":
+        with open(folder + "/" + name, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\necho there\n")
+        os.chmod(folder + "/" + name, 0o755)
+    for name in "adverb-there", "true":
+        r = t.run([t.adverb, "run", "--env", "PATH=" + folder, "--", name])
+        expect(r.status == 0 and r.output == "there\n",
+               "exit status %d" % r.status, r)
+    r = t.run([t.adverb, "run", "--env", "PATH=" + folder, "--", "ls"])
+    expect(r.status == 127 and "no folder of PATH" in r.output,
+           "exit status %d" % r.status, r)
+
+
 def run_names_what_setup_unpacked():
     """If PATH lacks a program that ci/setup has unpacked, the message names
     build/env.sh, which adds the program's folder to PATH."""
@@ -572,6 +590,8 @@ t.case("--help names the options of the man page",
        help_has_the_options_of_the_page)
 t.case("run passes the exit status on", run_passes_the_status_on)
 t.case("run says why a program does not run", run_says_why_not)
+t.case("run searches the PATH that it sets",
+       run_searches_the_path_that_it_sets)
 t.case("run names build/env.sh for a program that ci/setup unpacked",
        run_names_what_setup_unpacked)
 t.case("run refuses a static program", run_refuses_static)
