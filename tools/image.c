@@ -573,25 +573,23 @@ int image_announce(const struct image *im)
 
 int image_settle(struct image *im)
 {
-	int err = 0;
-
 	for (size_t i = 0; i < im->count; i++) {
 		const struct image_entry *e = &im->entries[i];
 
-		if (!e->kept && !image_is_taken(im, e->path))
-			err |= remove_file(im, e->path);
+		if (!e->kept && !image_is_taken(im, e->path) &&
+		    remove_file(im, e->path))
+			return -1;
 	}
-	return write_list(im, false) | err;
+	return write_list(im, false);
 }
 
 int image_clear(struct image *im)
 {
-	int err = 0;
-
 	/* Removes the last file first: a file that names a library comes after
 	 * the library in the list, and must not outlive the library. */
 	for (size_t i = im->count; i > 0; i--)
-		if (!image_is_taken(im, im->entries[i - 1].path))
-			err |= remove_file(im, im->entries[i - 1].path);
-	return err | remove_file(im, im->list);
+		if (!image_is_taken(im, im->entries[i - 1].path) &&
+		    remove_file(im, im->entries[i - 1].path))
+			return -1;
+	return remove_file(im, im->list);
 }

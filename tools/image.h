@@ -84,9 +84,12 @@ int image_put(struct image *im, const char *from, const char *path, int mode);
  * be done. */
 int image_put_text(struct image *im, const char *text, const char *path);
 /* Removes the files of the list that this run did not put, except for changed
- * files, and writes a list of the files that this run put. */
+ * files, and writes a list of the files that this run put.  If a file cannot be
+ * removed, the list of image_announce stays, which names that file. */
 int image_settle(struct image *im);
-/* Removes the list and its files, except for changed files. */
+/* Removes the list and its files, except for changed files, the last file
+ * first. If a file cannot be removed, the files before that file and the list
+ * stay, so that a later call can remove them. */
 int image_clear(struct image *im);
 
 #endif

@@ -15,6 +15,8 @@
 
 static char root[] = "/tmp/adverb-image-XXXXXX";
 static struct image image;
+/* the name of a file that cannot be removed */
+static const char *stuck = "";
 
 static int close_error, fclose_error; /* errno values; 0: the calls succeed */
 
@@ -75,6 +77,15 @@ FILE *fdopen(int fd, const char *mode)
 	return NULL;
 }
 
+int unlinkat(int folder, const char *name, int flags)
+{
+	if (!strcmp(name, stuck)) {
+		errno = EPERM;
+		return -1;
+	}
+	return (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+
 static void open_root(void)
 {
 	close_error = fclose_error = 0;
@@ -104,6 +115,56 @@ static void a_file_is_put_and_listed(void **state)
 	assert_int_equal(image_announce(&image), 0);
 	assert_true(image_contains(&image, "file", "text"));
 	assert_true(image_contains(&image, "list", "file"));
+	remove_root();
+}
+
+static void put_and_list(const char *path)
+{
+	assert_int_equal(image_expect(&image, NULL, "text\n", path), 0);
+	assert_int_equal(image_announce(&image), 0);
+	assert_int_equal(image_put_text(&image, "text\n", path), 0);
+}
+
+/* A later file may name an earlier one, as ld.so.preload names the shim. */
+static void a_file_that_stays_keeps_the_files_before_it(void **state)
+{
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	put_and_list("file");
+	put_and_list("later");
+	put_and_list("last");
+	assert_int_equal(image_settle(&image), 0);
+	stuck = "later";
+	assert_int_equal(image_clear(&image), -1);
+	assert_true(image_has(&image, "file"));
+	assert_true(image_has(&image, "later"));
+	assert_false(image_has(&image, "last"));
+	assert_true(image_contains(&image, "list", "file"));
+	stuck = "";
+	assert_int_equal(image_clear(&image), 0);
+	assert_false(image_has(&image, "file"));
+	assert_false(image_has(&image, "later"));
+	assert_false(image_has(&image, "list"));
+	remove_root();
+}
+
+static void a_file_that_stays_is_listed(void **state)
+{
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	put_and_list("old");
+	assert_int_equal(image_settle(&image), 0);
+	image_close(&image);
+	assert_int_equal(image_open(&image, root, "list", false), 0);
+	put_and_list("file");
+	stuck = "old";
+	assert_int_equal(image_settle(&image), -1);
+	assert_true(image_contains(&image, "list", "old"));
+	assert_true(image_contains(&image, "list", "file"));
+	stuck = "";
+	assert_int_equal(image_settle(&image), 0);
+	assert_false(image_has(&image, "old"));
+	assert_false(image_contains(&image, "list", "old"));
 	remove_root();
 }
 
@@ -332,6 +393,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_put_and_listed),
+		cmocka_unit_test(a_file_that_stays_keeps_the_files_before_it),
+		cmocka_unit_test(a_file_that_stays_is_listed),
 		cmocka_unit_test(a_long_line_is_searched_as_one_line),
 		cmocka_unit_test(a_file_whose_close_fails_leaves_the_old_one),
 		cmocka_unit_test(a_list_that_is_not_whole_is_not_written),
