@@ -147,10 +147,13 @@ static const char *no_socket(int err)
 	return text;
 }
 
-enum reuseport_group_port reuseport_group_port(const char **why)
+/* Does what reuseport_group_port does.  If the port is not free, *err is
+ * -EADDRINUSE, or says why no socket can be opened. */
+static enum reuseport_group_port look_at_port(const char **why, int *err)
 {
 	int fd = open_bound(false);
 
+	*err = fd;
 	if (fd >= 0) {
 		close(fd);
 		version_found.until_ms = 0;
@@ -172,6 +175,13 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	*why = "port 4791 is held by programs whose broker has died; end "
 	       "these programs (ss -ulnp shows them)";
 	return REUSEPORT_PORT_OURS;
+}
+
+enum reuseport_group_port reuseport_group_port(const char **why)
+{
+	int err;
+
+	return look_at_port(why, &err);
 }
 
 /* Returns a sentence that joins @what, the text of err, and @remedy.  The
@@ -314,8 +324,8 @@ static int join_group(struct reuseport_group *g, const char **why)
 	int err;
 
 	/* The first member has index 0 only if no other socket is bound. */
-	if (!g->count && reuseport_group_port(why) != REUSEPORT_PORT_FREE)
-		return -EADDRINUSE;
+	if (!g->count && look_at_port(why, &err) != REUSEPORT_PORT_FREE)
+		return err;
 	if (!g->count)
 		steer_draw(&g->key, entropy());
 	err = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);

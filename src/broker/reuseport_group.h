@@ -97,9 +97,9 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer);
  * Gives a class to process pid of `user`.  The descriptors of its member stay
  * the group's.  now_ms: CLOCK_MONOTONIC.  Returns 0 with *class; or -errno with
  * a sentence in *why, which is valid until the next call.  -ENOSPC: no class is
- * left for that user; -EADDRINUSE: the group has no member yet, and
- * reuseport_group_port does not return REUSEPORT_PORT_FREE; or another -errno:
- * a socket, a relay or a page cannot be made.
+ * left for that user; -EADDRINUSE: the group has no member yet, and other
+ * processes have the port; or another -errno: a socket, a relay or a page
+ * cannot be made.
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class);

@@ -62,6 +62,25 @@ static int adopt_with(const int second[FD_STORE_MEMBER_FDS])
 	return adopt_both((int[]){group.member[0].fd, -1, -1}, second);
 }
 
+/* The caller names the limit that a broker has reached, and a client that is
+ * told of another program looks for that program. */
+static void a_limit_on_files_is_no_port_in_use(void **state)
+{
+	struct rlimit was, none;
+	const char *why = "";
+	uint32_t class;
+	int err;
+
+	reuseport_group_init(&next, true);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = reuseport_group_take(&next, geteuid(), getpid(), 1, &why, &class);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(err, -EMFILE);
+	reuseport_group_close(&next);
+}
+
 /* A store comes from a client, which may have put any files there. */
 static void a_store_with_other_files_is_refused(void **state)
 {
@@ -427,6 +446,7 @@ static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_on_files_is_no_port_in_use),
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
 		cmocka_unit_test(a_group_begins_anew_after_a_failed_adoption),
