@@ -155,6 +155,16 @@ static const char *const bench_files[] = {ADVERB_BENCH_FILES};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The files that an installation puts into the root. */
+/* The files of the system's broker. */
+#define SERVICE_FILES 3
+static const struct {
+	const char *path, *text;
+} service_files[SERVICE_FILES] = {
+	{account_path, account_text},
+	{unit_path, unit_text},
+	{socket_path, socket_text},
+};
+
 struct plan {
 	struct {
 		char from[PATH_MAX];
@@ -163,7 +173,8 @@ struct plan {
 	size_t count;		/* entries of files in use */
 	char vendor_conf[2048]; /* the text of vendor_conf_path */
 	bool main_conf; /* put /etc/ld.so.conf, which is missing or adverb's */
-	bool service;	/* put the system's broker */
+	/* The files of the system's broker that are put (service_files). */
+	bool service[SERVICE_FILES];
 	char preload[256]; /* the text of ld.so.preload; "": it is not put */
 };
 
@@ -371,12 +382,10 @@ static int for_texts(struct image *im, const struct plan *p,
 		err = what(im, main_conf_text, main_conf_path);
 	if (!err && p->preload[0])
 		err = what(im, p->preload, preload_path);
-	if (!err && p->service)
-		err = what(im, account_text, account_path);
-	if (!err && p->service)
-		err = what(im, unit_text, unit_path);
-	if (!err && p->service)
-		err = what(im, socket_text, socket_path);
+	for (size_t i = 0; !err && i < SERVICE_FILES; i++)
+		if (p->service[i])
+			err = what(im, service_files[i].text,
+				   service_files[i].path);
 	return err;
 }
 
@@ -425,14 +434,34 @@ static bool is_free(const struct image *im, const struct plan *p)
 			"out --shim: %s",
 			p->preload);
 	}
-	if (p->service) {
-		taken |= image_is_taken(im, account_path);
-		taken |= image_is_taken(im, unit_path);
-		taken |= image_is_taken(im, socket_path);
-	}
+	for (size_t i = 0; i < SERVICE_FILES; i++)
+		taken |= p->service[i] &&
+			 image_is_taken(im, service_files[i].path);
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
 	return !taken;
+}
+
+/* Plans the files of the system's broker: with --service all of them, and in
+ * place of an installation with the broker those that are as adverb put them.
+ * The others, which the administrator has changed, stay as they are. */
+static void plan_service(struct plan *p, const struct image *im, bool wanted)
+{
+	bool has_unit = image_has(im, unit_path);
+
+	for (size_t i = 0; i < SERVICE_FILES; i++)
+		p->service[i] =
+			wanted ||
+			(has_unit && image_is_ours(im, service_files[i].path));
+}
+
+static bool puts_service(const struct plan *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < SERVICE_FILES; i++)
+		any |= p->service[i];
+	return any;
 }
 
 static void say_done(const struct image *im, const struct plan *p)
@@ -446,7 +475,7 @@ static void say_done(const struct image *im, const struct plan *p)
 		printf("adverb's shim %s loaded into every program there, by "
 		       "/etc/ld.so.preload.\n",
 		       is);
-	if (p->service)
+	if (puts_service(p))
 		printf("To start the system's broker there, now and at each "
 		       "boot: systemd-sysusers && systemctl daemon-reload && "
 		       "systemctl enable --now adverbd.socket "
@@ -467,7 +496,7 @@ static int install_into(struct image *im, const struct wish *wish)
 		return 1;
 	p.main_conf = image_is_ours(im, main_conf_path) ||
 		      !image_contains(im, main_conf_path, "ld.so.conf.d/");
-	p.service = wish->service || image_is_ours(im, unit_path);
+	plan_service(&p, im, wish->service);
 	if (!is_free(im, &p)) {
 		fprintf(stderr, "adverb: nothing was installed.\n");
 		return 1;

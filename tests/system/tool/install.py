@@ -309,6 +309,28 @@ def the_systems_broker():
     expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
 
 
+def an_edited_unit_keeps_its_socket():
+    """A new installation leaves a unit that the administrator has changed, and
+    does not remove the other files of the system's broker."""
+    root = Root()
+    unit = "etc/systemd/system/adverbd.service"
+    door = "etc/systemd/system/adverbd.socket"
+    account = "etc/sysusers.d/adverb.conf"
+    root.adverb("install", "--service")
+    root.text(unit, "[Service]\n")
+    for _ in range(2):
+        root.adverb("install")
+        expect({unit, door, account} <= root.files(),
+               "a file of the system's broker is gone")
+        with open(root.at(unit), encoding="utf-8") as f:
+            expect(f.read() == "[Service]\n", "the unit was overwritten")
+    expect("somebody else's" in root.adverb("install", "--service", status=1),
+           "--service overwrites the unit")
+    root.adverb("uninstall")
+    expect(not {door, account} & root.files() and unit in root.files(),
+           "uninstall leaves other files than the changed one")
+
+
 def settings(path):
     """Returns the settings of a unit file: {section: {key: value}}."""
     with open(path, encoding="utf-8") as f:
@@ -657,6 +679,8 @@ suite.case("an installation that was killed can be repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
 suite.case("--service installs the system's broker, its account and its units",
            the_systems_broker)
+suite.case("a unit that was changed keeps its socket",
+           an_edited_unit_keeps_its_socket)
 suite.case("the system's broker has the port from boot on",
            its_unit_holds_the_port)
 suite.case("the unit and the socket are those of packaging",
