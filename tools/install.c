@@ -308,10 +308,25 @@ static int plan_files(struct plan *p, bool shim)
 	return err ? -1 : 0;
 }
 
-/* Returns why adverb cannot work in the root; NULL: adverb can. */
+static bool has_glibc(const struct image *im)
+{
+	static const char *const places[] = {
+		"lib/x86_64-linux-gnu/libc.so.6",
+		"usr/lib/x86_64-linux-gnu/libc.so.6", "lib64/libc.so.6",
+		"usr/lib64/libc.so.6", "usr/lib/libc.so.6"};
+	bool has = false;
+
+	for (size_t i = 0; i < COUNT(places); i++)
+		has |= image_has(im, places[i]);
+	return has;
+}
+
+/* Returns why adverb cannot work in the root; NULL: adverb can.  A system with
+ * glibc may have musl's loader, too, and one with musl may have a loader of
+ * glibc's name, but not its libc. */
 static const char *find_unfit(const struct image *im)
 {
-	if (image_has(im, "lib/ld-musl-x86_64.so.1"))
+	if (image_has(im, "lib/ld-musl-x86_64.so.1") && !has_glibc(im))
 		return "its C library is musl, and adverb's libraries need "
 		       "glibc";
 	if (!image_has(im, "lib64/ld-linux-x86-64.so.2") &&
