@@ -115,5 +115,7 @@ size_t frames_send(struct progress *p, const struct engine_frame *f, size_t n)
 						       : p->wire.full_fd;
 		sent += k;
 	}
+	if (shared_own(&p->activity.is_full) != (p->full_fd >= 0))
+		shared_store(&p->activity.is_full, p->full_fd >= 0);
 	return sent;
 }

@@ -93,6 +93,9 @@ void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
 		every *= every > 1 ? 4 : 1;
 	else if (shared_load(&h->progress.policy.looks.is_paced))
 		every *= 16;
+	/* Only another process makes room, and it may run on this core. */
+	if (shared_load(&h->progress.activity.is_full))
+		every = 1;
 	if ((shared_own(&polls->empty) + 1) % every == 0)
 		yield_poll(h, cq, polls, every);
 	else

@@ -96,6 +96,9 @@ struct progress_activity {
 	 * if the program makes no progress any more.  So ACKs may be held back
 	 * for what the program posts next. */
 	shared_flag is_watched;
+	/* full_fd is a descriptor: the last frames wait for room in a socket or
+	 * in the ring to a fabric. */
+	shared_flag is_full;
 };
 
 /* Datagrams that were received: got[next] to got[count - 1] were not given to
