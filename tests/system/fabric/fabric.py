@@ -572,31 +572,21 @@ def is_started_without_standard_descriptors():
         expect_ok(t.run(fabric_argv("--socket", path, "--stop")))
 
 
-def no_background_without_fork():
-    net, path = t.path("net"), t.path("unforked")
-    with open(net, "w") as f:
-        f.write(NET)
-    r = t.run([t.program("deny_syscall"), "fork", "--",
-               *fabric_argv("--socket", path, "--background", net)])
-    if r.status == 77:
-        raise Skip("no system call can be refused here")
-    expect(r.status == 1 and "cannot run in the background" in r.output and
-           "runs at" not in r.output, r.output, r)
-    expect(not os.path.exists(path), "the socket is left behind")
-
-
-def no_background_without_signals():
-    """A fabric that cannot serve says so before the command returns."""
-    net, path = t.path("net"), t.path("unserved")
-    with open(net, "w") as f:
-        f.write(NET)
-    r = t.run([t.program("deny_syscall"), "signalfd", "--",
-               *fabric_argv("--socket", path, "--background", net)])
-    if r.status == 77:
-        raise Skip("no system call can be refused here")
-    expect(r.status == 1 and "cannot serve programs" in r.output and
-           "runs at" not in r.output, r.output, r)
-    expect(not os.path.exists(path), "the socket is left behind")
+def no_background(call, sentence):
+    """Returns a case: without the system call @call, adverb fabric --background says
+    @sentence before it returns."""
+    def go():
+        net, path = t.path("net"), t.path("unserved")
+        with open(net, "w") as f:
+            f.write(NET)
+        r = t.run([t.program("deny_syscall"), call, "--",
+                   *fabric_argv("--socket", path, "--background", net)])
+        if r.status == 77:
+            raise Skip("no system call can be refused here")
+        expect(r.status == 1 and sentence in r.output and
+               "runs at" not in r.output, r.output, r)
+        expect(not os.path.exists(path), "the socket is left behind")
+    return go
 
 
 def without_a_fabric():
@@ -654,8 +644,8 @@ t.case("a fabric is started again as soon as it is stopped", is_started_again)
 t.case("a fabric in the background needs no standard descriptor",
        is_started_without_standard_descriptors)
 t.case("a fabric that cannot fork says so and leaves nothing",
-       no_background_without_fork)
+       no_background("fork", "cannot run in the background"))
 t.case("a fabric in the background that cannot serve is told",
-       no_background_without_signals)
+       no_background("signalfd", "cannot serve programs"))
 t.case("without a fabric there is no InfiniBand port", without_a_fabric)
 t.end()
