@@ -154,7 +154,6 @@ static const char *const bench_files[] = {ADVERB_BENCH_FILES};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The files that an installation puts into the root. */
 /* The files of the system's broker. */
 #define SERVICE_FILES 3
 static const struct {
@@ -165,6 +164,7 @@ static const struct {
 	{socket_path, socket_text},
 };
 
+/* The files that an installation puts into the root. */
 struct plan {
 	struct {
 		char from[PATH_MAX];
