@@ -82,26 +82,33 @@ static bool parse_v4(const char *line, uint32_t *ifindex, uint8_t ip[16])
 	return true;
 }
 
-/* Leaves every group that a file of /proc lists.  These are the groups of all
+/* Leaves the groups that a file of /proc lists.  These are the groups of all
  * sockets of the namespace, because the kernel does not report the groups of
- * one socket. */
-static void leave_listed(int fd, const char *path,
+ * one socket.  Returns whether the socket has left a group. */
+static bool leave_listed(int fd, const char *path,
 			 bool parse(const char *, uint32_t *, uint8_t[16]))
 {
 	FILE *f = fopen(path, "re");
+	bool has_left = false;
 	uint32_t ifindex = 0;
 	char line[256];
 	uint8_t ip[16];
 
 	while (f && fgets(line, sizeof(line), f))
 		if (parse(line, &ifindex, ip))
-			change_member(fd, ip, ifindex, false);
+			has_left |= !change_member(fd, ip, ifindex, false);
 	if (f)
 		fclose(f);
+	return has_left;
 }
 
+/* The kernel gives a long file in parts, and each part begins at a number of a
+ * group in the list.  For each group that has left the list before, the next
+ * part leaves one out.  So a file is read until no group is left. */
 void member_leave_all(int fd)
 {
-	leave_listed(fd, "/proc/net/igmp", parse_v4);
-	leave_listed(fd, "/proc/net/igmp6", parse_v6);
+	while (leave_listed(fd, "/proc/net/igmp", parse_v4))
+		;
+	while (leave_listed(fd, "/proc/net/igmp6", parse_v6))
+		;
 }
