@@ -75,8 +75,8 @@ static double measure_write(struct ibv_qp **qps, int count)
 	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }
 
-/* Returns the number behind @name in a status file of /proc; 0: no line has
- * @name. */
+/* Returns the number behind @name in a status file of /proc; 0: no line begins
+ * with @name, or the file cannot be read. */
 static unsigned long read_status(const char *path, const char *name)
 {
 	unsigned long value = 0;
@@ -91,8 +91,8 @@ static unsigned long read_status(const char *path, const char *name)
 	return value;
 }
 
-/* Returns how often all threads of the process except the first have gone to
- * sleep so far. */
+/* Returns how often the threads of the process, without the first one, have
+ * gone to sleep so far: the sum over these threads. */
 static unsigned long count_switches(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -112,9 +112,9 @@ static unsigned long count_switches(void)
 	return sum;
 }
 
-/* Returns how often threads wake up in one second without work.  The last
- * outstanding work may end in the first seconds, so takes the second with the
- * fewest wake-ups. */
+/* Returns how often these threads wake up in one second without work.  The last
+ * outstanding work may end in the first seconds, so the result is that of the
+ * second with the fewest wake-ups. */
 static unsigned long idle_wakeups(void)
 {
 	unsigned long before, count, least = -1ul;

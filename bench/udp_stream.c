@@ -16,10 +16,10 @@
  * UDP_GRO and copies each payload to its place.  At most WINDOW packets are
  * outstanding: the receiver counts packets in a page that both processes share.
  *
- * -p: no packet has a RETH, no payload is copied to its place, and no CRC is
+ * -p: no packet has a RETH, the receiver copies no payload, and no CRC is
  * computed, but its 4 bytes are sent.  -o: one packet per call.  -k: the
  * receiver peeks at the first header, the kernel copies the payloads to their
- * places, and the CRC is computed there.
+ * places, and without -p the receiver computes the CRCs there.
  */
 #include "raw.h"
 #include "util/crc.h"

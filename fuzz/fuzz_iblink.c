@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hdr/lrh and encap/iblink.  The input is a packet of an InfiniBand link.  If
- * the last byte is odd, the harness also tries the packet with the right PktLen
- * and VCRC.  A packet that iblink_open accepts has its headers within its
- * bytes, and iblink_open accepts each packet that iblink_write and iblink_seal
- * make.
+ * the last byte is odd, the harness also tries the packet with the right LVer,
+ * PktLen and VCRC.  A packet that iblink_open accepts has its headers within
+ * its bytes, and iblink_open accepts each packet that iblink_write and
+ * iblink_seal make.
  */
 #include "fuzz.h"
 
@@ -27,13 +27,14 @@ static void try_foreign(const uint8_t *p, size_t size)
 	FUZZ_REQUIRE(inner.bth + inner.bytes + IBLINK_TAIL_BYTES == p + size);
 	FUZZ_REQUIRE(iblink_write(out, &h, inner.bytes) ==
 		     (size_t)(inner.bth - p));
-	/* the reserved bits of the LRH are written as zero */
+	/* iblink_write clears the reserved bits in the bytes 1 and 4, so these
+	 * bytes may differ */
 	FUZZ_REQUIRE(memcmp(out + 2, p + 2, 2) == 0);
 	FUZZ_REQUIRE(memcmp(out + 6, p + 6, (size_t)(inner.bth - p) - 6) == 0);
 }
 
-/* Makes the input a packet whose frame and VCRC are right.  Returns the length
- * of the packet, which is up to 3 bytes less than `size`. */
+/* Gives the packet at p the right LVer, PktLen and VCRC.  Returns the length of
+ * the packet, which is up to 3 bytes less than `size`. */
 static size_t mend_frame(uint8_t *p, size_t size)
 {
 	struct lrh lrh;

@@ -242,7 +242,8 @@ static void receive_packet(struct script *s)
 	free(p);
 }
 
-/* Answers the last question, with some bytes changed. */
+/* Answers the last question.  The input decides whether some bytes of the
+ * answer are changed. */
 static void answer_last(struct script *s)
 {
 	uint8_t mad[MAD_BYTES], how = input_u8(&s->in);

@@ -2,13 +2,15 @@
 """The measurements: one Step is one program, or one pair of programs, at one
 size.
 
-A step's key is SERIES/BYTES; its run gives a dictionary of figures:
+A step's key is SERIES/SIZE.  SIZE is a number of bytes, except for cmtime,
+tcp_connect and connects (the number of connections) and for a sweep (the number
+of nodes).  Step.run returns a dictionary of figures:
     GBps   10^9 bytes of payload a second
     Mps    million messages a second
-    us     microseconds.  Ping-pongs: half a round trip; qps: one operation;
-           cmtime, tcp_connect and connects: one connection; registration: one
-           registration and its end; relay, and a packet or a hop of a subnet:
-           CPU time of the forwarding process
+    us     microseconds.  Ping-pongs: half a round trip; qps: CPU time of one
+           operation; cmtime, tcp_connect and connects: one connection;
+           registration: one registration and its end; relay, and a packet or a
+           hop of a subnet: CPU time of the forwarding process
     cpu    CPU seconds for 10^9 bytes, client and server, start included
     MiB    resident memory
     s      seconds (sweep: until OpenSM has configured the subnet)
@@ -43,8 +45,8 @@ class Step:
         self.key = "%s/%d" % (series, size)
 
     def is_of_adverb(self):
-        """Does this step, one of those of on_lo(), run programs on adverb's
-        libraries?"""
+        """Does this step run programs on adverb's libraries?  For the steps of
+        on_lo() in __main__.py only."""
         return self.series.split(" ")[0] in ("adverb", "direct", "mapped",
                                              "iwarp")
 
@@ -217,7 +219,7 @@ class StepMaker:
 
     def packet_us(self, net, server, size, env=None):
         """Returns the microseconds of CPU time that the fabric uses for each
-        packet of a stream; the packets that come back count, too."""
+        packet of a stream, with the time for the packets that come back."""
         began, count = net.cpu_us(), 20000
         self.perftest("ib_write_bw", size, count, ["-m", "4096"],
                       self.between(net, server), env=env)
@@ -375,8 +377,9 @@ class StepMaker:
         return Step(series, size, run, ["fi_pingpong"])
 
     def vader(self, series, size, window):
-        """Open MPI over its own shared memory.  If @window is 0, measures a
-        ping-pong; otherwise a stream with @window messages outstanding."""
+        """Open MPI over its own shared memory.  If @window is 0, the step
+        measures a ping-pong; otherwise it measures a stream with @window
+        messages outstanding."""
         program = os.path.join(self.raw, "mpi_pingpong")
 
         def run():

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The subnet management agent of each node (IBTA 14.2.5): NodeDescription,
- * NodeInfo, SwitchInfo, GUIDInfo, PortInfo, P_KeyTable, SLtoVLMappingTable,
- * VLArbitrationTable, the two forwarding tables, and the M_Key check.
+ * The subnet management agent of each node: the M_Key check (IBTA 14.2.4), and
+ * the attributes (IBTA 14.2.5) NodeDescription, NodeInfo, SwitchInfo, GUIDInfo,
+ * PortInfo, P_KeyTable, SLtoVLMappingTable, VLArbitrationTable, and the two
+ * forwarding tables.
  */
 #ifndef FABRIC_SMA_H
 #define FABRIC_SMA_H

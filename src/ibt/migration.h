@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Automatic path migration (IBTA Vol 1, 17.2.8).  A connected QP by LID may
- * have an alternate path.  The state is hca_qp_attr.path_mig_state.  The bit
- * MigReq of each packet tells the peer about this state: MigReq is 1 in
- * MIGRATED alone.
+ * Automatic path migration (IBTA Vol 1, 17.2.8).  A connected QP whose packets
+ * go by LID may have an alternate path.  The state is
+ * hca_qp_attr.path_mig_state.  The bit MigReq of each packet tells the peer
+ * about this state: MigReq is 1 in MIGRATED alone.
  *
  *	         the program asks          a packet with MigReq 0 comes
  *	MIGRATED ----------------> REARM -----------------------------> ARMED

@@ -200,9 +200,10 @@ struct v_qp {
  * IBV_CREATE_CQ_ATTR_SINGLE_THREADED, that one thread at a time uses the queue.
  *
  * The lock excludes only threads of the program, and only from each other.
- * The progress thread and peers see a posted request by the release store of
- * wq.head.  The lock in struct cq excludes the threads that move completions
- * into the ring while this thread polls.
+ * For the progress thread and for peers, the release store of wq.head orders
+ * the contents of a posted request before that store (wq_commit_all).  The lock
+ * in struct cq excludes the threads that move completions into the ring while
+ * this thread polls.
  */
 static inline void v_enter_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
@@ -281,7 +282,7 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 
 /* table.c: returns how many calls of fork(2) lead from the process that loaded
  * the library to this process.  So a child's number differs from its parent's.
- * Costs one load. */
+ * A call costs one load. */
 uint32_t v_process(void);
 /*
  * poll.c: polls up to n completions into out[], and returns how many.  Makes

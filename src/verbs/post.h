@@ -16,13 +16,14 @@
  * host_doorbell. */
 #define V_POST_EACH 64
 
-/* The queue pair to which this thread has posted last; none after a post of
- * more than PREFETCH_MUCH bytes. */
+/* The queue pair for which this thread has last called v_post_expect; none
+ * after a post of more than PREFETCH_MUCH bytes (v_post_done). */
 extern _Thread_local struct prefetch_turn v_post_turn
 	__attribute__((tls_model("initial-exec")));
 
-/* Prefetches the memory of a queue pair.  Does nothing if this thread's last
- * post was to that queue pair and had at most PREFETCH_MUCH bytes. */
+/* Prefetches the memory of a queue pair, before send requests are posted to it.
+ * Does nothing if this thread's last call was for that queue pair, too, and no
+ * post of more than PREFETCH_MUCH bytes has followed that call. */
 static inline void v_post_expect(const struct v_qp *q)
 {
 	if (!prefetch_is_due(&v_post_turn, q))
@@ -55,8 +56,8 @@ void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
  * Fills in a request that binds the window, in the form that ibt/local_wr.c
  * reads; w->rkey is the window's new key.  Returns 0, or EINVAL with a message
  * if mw is NULL.  When the request is posted, the caller stores w->rkey in
- * mw->rkey: ibv_bind_mw(3) requires this for type 1, and drivers do it for type
- * 2, too.
+ * mw->rkey: ibv_bind_mw(3) requires this for type 1, and some drivers, such as
+ * irdma, do it for type 2, too.
  */
 int v_post_bind(struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
 		const struct ibv_mw_bind_info *info);
