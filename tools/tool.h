@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tool: the tools with server and client that `adverb pair` knows, and the
- * command lines of both.
+ * tool: the tools that `adverb pair` knows, and the command lines of a tool's
+ * server and client.
  */
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H

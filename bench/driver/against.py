@@ -41,8 +41,8 @@ def compared(new, old):
 
 
 def rows(figures):
-    """Yields the table: a head, a row for each step that both builds have
-    run, and the median of all ratios."""
+    """Yields the table: a head, a row for each step of which compared() finds
+    figures of both builds, and the median of the ratios in these rows."""
     yield ["step", "this build", "least", "most", "other build", "least",
            "most", "ratio", ""]
     ratios_of_all = []

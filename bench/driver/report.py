@@ -73,9 +73,10 @@ def grid(figures, series, field):
 
 
 def others(figures):
-    """Yields a head, and then a row for each figure that no other table shows:
-    its median, least and most.  Each of the two curves of HOST_LAT with a
-    single size gets a row, too.  CPU times get none."""
+    """Yields a head, and then a row with the median, least and most of each
+    figure, CPU times excepted.  Left out are the series of the plots, except
+    "shared line" and "eventfd", which were measured at one size only, and the
+    series whose names match THREADS or MECHANISM."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}
@@ -107,9 +108,9 @@ def thread_series(figures):
 
 
 def thread_rows(figures):
-    """Yields a row for each operation: the rate of 1, 2 ... threads, and for
-    each number of threads the ratio to as many processes (the median of the
-    rounds' ratios)."""
+    """Yields a head, and then a row for each path, operation and size: the rate
+    of 1, 2 ... threads, and for each number of threads above 1 the ratio to as
+    many processes (the median of the rounds' ratios)."""
     found = thread_series(figures)
     counts = sorted({count for rates in found.values() for count in rates})
     yield ["path", "operation", "size", *["%d threads" % c for c in counts],
@@ -131,9 +132,9 @@ PAYS = 1.05  # a mechanism whose ratios are all smaller is not worth its code
 
 
 def mechanism_rows(figures):
-    """Yields a row for each figure that was measured with a mechanism and
-    without it: the medians, and by how much the mechanism is faster (the
-    median, the least and the most of the rounds' ratios)."""
+    """Yields a head, and then a row for each figure that was measured with a
+    mechanism and without it: the medians, and by how much the mechanism is
+    faster (the median, the least and the most of the rounds' ratios)."""
     yield ["mechanism", "figure", "size", "with", "without", "unit", "brings",
            "least", "most", ""]
     for key, rounds in figures.items():
@@ -265,7 +266,8 @@ def part_of(key):
 
 
 def part(data, mark):
-    """Returns the figures and goals of one part of PERFORMANCE.md."""
+    """Returns @data with the figures, the steps left out and the goals of one
+    part of PERFORMANCE.md alone."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
                         if part_of(key) == mark},

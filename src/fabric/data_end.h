@@ -9,7 +9,8 @@
 #include "fabric/data.h"
 #include "fabric/inside.h"
 
-/* The packets of a data end that have not left its port on one VL. */
+/* Counts the packets of one VL that a data end has sent and that have not left
+ * its port. */
 struct unsent {
 	uint32_t count; /* how many packets */
 	uint32_t bytes; /* the length of these packets together */
@@ -61,15 +62,18 @@ enum { DATA_SENDERS = 1024 };
 void data_end_note_sender(struct data_end *end, const struct packet *p);
 /* Has the end fetched a datagram with this SLID that was not counted before?
  * If so, counts the datagram.  False also if the end has since fetched a
- * datagram whose SLID has the same lower bits, or if there was no memory. */
+ * datagram of another SLID with the same lower bits, or if there was no memory.
+ */
 bool data_end_count_sender(struct data_end *end, uint16_t lid);
 /* Closes all data ends of the fabric. */
 void data_end_free_all(struct fabric *f);
 /* Gives a packet that is at its destination port to the port's data end with
  * the number in the destination QPN, or to each data end there that has joined
  * the packet's group.  Drops the packet if no P_Key of the port fits it, if
- * there is no such data end, if that end is stalled, or if no memory is left
- * for the copies of a multicast packet.  Takes ownership of the packet. */
+ * there is no such data end, or if that end is stalled.  A member of the group
+ * gets no copy if it is stalled or if packet_copy fails; no member gets one if
+ * no memory is left for the bytes that the copies share.  Takes ownership of
+ * the packet. */
 void data_end_take(struct packet *p);
 /* Returns the port's data end that receives packets for this number; NULL:
  * there is none. */

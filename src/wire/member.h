@@ -11,8 +11,9 @@
 /* Joins a group on the interface with this index.  Returns 0, also if the
  * socket is a member already, or -errno. */
 int member_join(int fd, const uint8_t ip[16], uint32_t ifindex);
-/* Leaves a group on every interface.  If the process has no descriptor or no
- * memory for the list of interfaces, the socket stays a member. */
+/* Leaves a group on every interface.  If the interfaces cannot be listed,
+ * because the process can open no further descriptor or has no memory left, the
+ * socket stays a member. */
 void member_leave(int fd, const uint8_t ip[16]);
 /* Leaves every group on every interface: for a socket whose groups are not
  * known, such as the socket of a dead process.  If /proc/net/igmp or igmp6

@@ -90,7 +90,8 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	reuseport_group_close(&group);
 }
 
-/* USER_NONE stands for several users, so two takers may be two users. */
+/* USER_NONE stands for several users, so two processes that take a class as
+ * USER_NONE may belong to two users. */
 static void a_class_of_nobody_goes_to_nobody_else(void **state)
 {
 	const uint64_t freed = 1000;
@@ -186,8 +187,8 @@ static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 }
 
 /* A relay with unread messages outlives its process, and takes a part of the
- * user's bytes until it closes.  `left` stands for a child of that process, and
- * drops the messages. */
+ * user's bytes until it closes.  `left` is the descriptor that a child of that
+ * process may have; when `left` is closed, the kernel drops the messages. */
 static void a_relay_that_closes_leaves_its_bytes_to_the_others(void **state)
 {
 	uint32_t class, rest;
