@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens -n TCP connections, all requested at once; end 1 accepts them one after
- * the other: the raw limit of rdma_cm's connections.
+ * Measures TCP connections, with which rdma_cm's connections are compared.  End
+ * 0 requests as many as -n says at once.  End 1 accepts them one after the
+ * other.
  */
 #include "raw.h"
 

@@ -16,7 +16,7 @@ TAIL = 30
 
 
 def cases(result, text):
-    """(passed, failed, skipped) of one test."""
+    """Returns (passed, failed, skipped) of one test."""
     good = result in ("OK", "EXPECTEDFAIL")
     if result == "SKIP":
         return 0, 0, 1

@@ -82,8 +82,9 @@ static void fetch_some(struct script *s, uint32_t count)
 	}
 }
 
-/* Sends a packet that is valid except for the bytes that the input changes.
- * The VCRC is always right. */
+/* If the end may send, sends a packet with a right VCRC.  The input chooses the
+ * headers, including some that data_send refuses (a multicast LID without a
+ * GRH), and changes up to three bytes. */
 static void send_one(struct script *s, int index)
 {
 	static const uint8_t lids[ENDS] = {1, 2, 3, 3};
@@ -133,7 +134,8 @@ static void open_again(struct script *s, int index)
 	FUZZ_REQUIRE(s->ends[index] && !err);
 }
 
-/* Links that carry little may need several turns. */
+/* Turns the subnet until no work is due.  This takes several turns if more
+ * packets wait for a link than the link carries in one turn (turn_blocks). */
 static void run_turns(struct script *s)
 {
 	int turns = 0;

@@ -14,8 +14,8 @@ from steps import Where
 
 
 class Refused(Exception):
-    """No network namespace can be made; the text names the failed command, or
-    the program that is missing."""
+    """A network namespace or the veth cannot be made, or the veth gets no
+    carrier; the text says which, or names the program that is missing."""
 
 
 def need_programs():

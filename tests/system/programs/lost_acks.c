@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lost_acks: a library to preload into a program on RoCEv2.  ACK packets that
- * the program's adapter sends are lost.  Prints a line when the first ACK
- * packet is lost.
+ * lost_acks: a library to preload into a program on RoCEv2.  Each ACK packet
+ * that the program's adapter sends by a sendmsg(2) is lost; sendmmsg(2), by
+ * which the adapter sends several messages, is not intercepted.  Prints a line
+ * when the first ACK packet is lost.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

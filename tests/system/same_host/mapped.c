@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapped KIND: an initiator writes and reads memory of a target, and sends a
- * message that the target receives in this memory.  Unless KIND is remapped or
- * cut, a seccomp filter kills the initiator if the initiator copies by a system
- * call.  KIND selects the target's memory and the expected result:
+ * mapped KIND: an initiator writes and reads memory of a target.  Unless KIND
+ * is dm, the initiator also sends a message that the target receives in this
+ * memory.  Unless KIND is remapped or cut, a seccomp filter kills the initiator
+ * if the initiator copies by a system call after its first WRITE.  KIND selects
+ * the target's memory and the expected result:
  *	memfd	a memfd that the target has open: no system call copies
  *	shm	a file of /dev/shm that the target has closed: no system call
  *		copies
