@@ -71,8 +71,9 @@ static void say_denied(const char *program)
 	if (!strchr(program, '/'))
 		fprintf(stderr,
 			"adverb: cannot run %s: the files of this name in the "
-			"folders of PATH are not executable for this user; "
-			"correct PATH, or allow execution (chmod +x).\n",
+			"folders of PATH are not executable for this user, or "
+			"are on file systems with the option noexec; correct "
+			"PATH, or allow execution (chmod +x).\n",
 			program);
 	else if (stat(program, &st))
 		fprintf(stderr,

@@ -135,6 +135,9 @@ class StepMaker:
             figures = {name: said[name] for name in ("us", "GBps", "Mps")
                        if name in said}
             if "messages" in said:
+                if not said["messages"]:
+                    raise Failed("%s has received no message; see whether a "
+                                 "firewall drops its packets" % program)
                 figures["cpu"] = cpu * 1e9 / (said["messages"] * size)
             return figures
         return Step(where.series(series), size, run)
