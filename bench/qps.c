@@ -2,7 +2,9 @@
 /*
  * qps [COUNT]: connects COUNT queue pairs of one process two by two.  Measures
  * their memory, the time to make and connect them, the cost of an operation on
- * one queue pair and on all in turns, and how often the idle process wakes up.
+ * one queue pair and on all in turns, also of the first on each queue pair
+ * (us_first, if COUNT is 10000 or more), and how often the idle process wakes
+ * up.
  * qps is linked with the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <dirent.h>
@@ -170,6 +172,7 @@ int main(int argc, char **argv)
 	after = read_status("/proc/self/status", "VmRSS:");
 	printf("\"rss_mib\": %.1f, \"kib_each\": %.2f, ", (double)after / 1024,
 	       (double)(after - before) / count);
+	printf("\"us_first\": %.3f, ", measure_write(qps, count));
 	print_ratio(qps, count);
 	printf("\"rss_used_mib\": %.1f, ",
 	       (double)read_status("/proc/self/status", "VmRSS:") / 1024);

@@ -5,6 +5,7 @@
 
 #include "direct/inside.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/inaddr.h"
 #include "util/prefetch.h"
 #include "util/step.h"
@@ -110,6 +111,31 @@ static bool find_at(struct target_ref *l, aoff at)
 	return is_there(l, at) || read_places(l, at);
 }
 
+static bool find_in_row(struct target_ref *l, const aoff *rows, uint32_t row)
+{
+	if (!find_at(l, __atomic_load_n(&rows[row], __ATOMIC_ACQUIRE)))
+		return false;
+	l->row = row;
+	shared_store(&l->hca->qp_row, row);
+	return true;
+}
+
+/* Searches the first `top` rows, on both sides of the row where the last
+ * initiator found its target: programs mostly connect queue pairs in the order
+ * in which they make them, and a search of all rows takes long if there are
+ * thousands. */
+static bool search_rows(struct target_ref *l, const aoff *rows, uint32_t top)
+{
+	uint32_t from = shared_load(&l->hca->qp_row);
+
+	from = from < top ? from : 0;
+	for (uint32_t d = 0; d < top; d++)
+		if ((from + d < top && find_in_row(l, rows, from + d)) ||
+		    (d && d <= from && find_in_row(l, rows, from - d)))
+			return true;
+	return false;
+}
+
 /*
  * Returns the copy of the target; NULL: there is no such QP, or its members
  * make no sense.  The attributes and the state in the copy may be old:
@@ -125,17 +151,13 @@ static struct qp *find_qp(struct target_ref *l)
 	const struct hca_shared *s = l->hca->shared;
 	aoff table = SEEN(s->qps);
 	const aoff *rows = inside_at(l->hca, table, HCA_MAX_QP * sizeof(aoff));
-	uint32_t top = SEEN(s->qp_top);
+	uint32_t top = bits_min_u32(SEEN(s->qp_top), HCA_MAX_QP);
 
 	if (!rows)
 		return NULL;
-	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE)))
+	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE)) ||
+	    search_rows(l, rows, top))
 		return &l->qp;
-	for (uint32_t i = 0; i < HCA_MAX_QP && i < top; i++)
-		if (find_at(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE))) {
-			l->row = i;
-			return &l->qp;
-		}
 	return NULL;
 }
 

@@ -92,6 +92,9 @@ struct hca {
 	struct rng rng;		     /* for keys; in the owner's view */
 	uint32_t active_mtu;	     /* IBV_MTU_*: the limit of path_mtu */
 	shared_u32 hints[HCA_HINTS]; /* rows where mr_find last found keys */
+	/* The row where an initiator has last found a queue pair of this
+	 * adapter (direct/target.c). */
+	shared_u32 qp_row;
 	/* How many PDs, CQs and SRQs there are; under the ctx lock. */
 	uint32_t pds, cqs, srqs;
 	struct list share_looks; /* struct share_look; under the ctx lock */
