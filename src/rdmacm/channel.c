@@ -188,7 +188,14 @@ void r_post_now(struct r_event *e)
 	struct r_channel *c = r_channel(r_event_owner(e)->channel);
 
 	list_push_tail(&c->events, &e->link);
+	r_id(r_event_owner(e))->queued++;
 	put_token(c);
+}
+
+void r_unqueue(struct r_event *e)
+{
+	list_remove(&e->link);
+	r_id(r_event_owner(e))->queued--;
 }
 
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
@@ -213,7 +220,7 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 	list_for_each_safe (n, &c->events) {
 		if (r_event_of(n)->multicast != m)
 			continue;
-		list_remove(n);
+		r_unqueue(r_event_of(n));
 		r_take_back_token(c);
 		r_event_free(r_event_of(n));
 	}

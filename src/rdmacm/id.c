@@ -104,10 +104,14 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	struct list moved = {&moved, &moved};
 
 	r_last_event_end(&id->base);
+	/* The channel may have thousands of events, so the search ends with the
+	 * id's last one. */
 	list_for_each_safe (n, &from->events) {
+		if (!id->queued)
+			break;
 		if (r_event_owner(r_event_of(n)) != &id->base)
 			continue;
-		list_remove(n);
+		r_unqueue(r_event_of(n));
 		list_push_tail(&moved, n);
 		r_take_back_token(from);
 	}

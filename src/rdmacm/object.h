@@ -179,6 +179,9 @@ struct r_id {
 	 * acknowledged, oldest first.  A connection request is in the list of
 	 * its listener. */
 	struct list taken;
+	/* How many events of the id (r_event_owner) are in its channel's list.
+	 */
+	uint32_t queued;
 	/* The event of r_event_sure when no memory is left; state.uses_kept:
 	 * r_event_sure has returned it, and r_event_free was not called. */
 	struct r_event kept;
@@ -395,6 +398,9 @@ void r_event_free(struct r_event *e);
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
  * the event. */
 void r_post_now(struct r_event *e);
+/* Under r_lock: takes an event that r_post_now has posted out of the channel's
+ * list.  The caller then owns the event, and takes its token. */
+void r_unqueue(struct r_event *e);
 /* last_event.c, under r_lock: posts the event by r_post_now.  If an event of
  * the same id is withheld (last_event.h), posts that one first. */
 void r_post(struct r_event *e);

@@ -205,13 +205,12 @@ static void serve_event(struct r_event *e)
 static struct r_event *pop_event(struct r_channel *c)
 {
 	struct r_event *e = NULL;
-	struct list *n;
 
 	r_take();
-	n = list_pop_head(&c->events);
-	if (n) {
-		e = r_event_of(n);
-		list_push_tail(&r_id(r_event_owner(e))->taken, n);
+	if (!list_is_empty(&c->events)) {
+		e = r_event_of(c->events.next);
+		r_unqueue(e);
+		list_push_tail(&r_id(r_event_owner(e))->taken, &e->link);
 		if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN)
 			e->multicast->is_joining = true;
 	}
