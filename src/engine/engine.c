@@ -379,7 +379,6 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 
 	if (c) {
 		credit_page_is(c, page);
-		shm_ack_found(&e->shm_ack, qpn);
 		activate_starved(e);
 	}
 }

@@ -31,16 +31,12 @@ static bool has_slot(const struct shm_ack *b, const struct ibt_qp *q)
 	return b->page && b->qps[index_of(q->qp->qpn)] == q;
 }
 
-static const struct credit *credit_of(const struct shm_ack *b, uint32_t qpn)
-{
-	return &b->credits[b->class_of(qpn) % CREDIT_CLASSES];
-}
-
 static const struct credit_post *peer_post(const struct shm_ack *b,
 					   const struct ibt_qp *q)
 {
 	uint32_t qpn = q->qp->attr.dest_qpn;
-	const struct credit_page *page = credit_of(b, qpn)->page;
+	const struct credit_page *page =
+		b->credits[b->class_of(qpn) % CREDIT_CLASSES].page;
 
 	return page ? &page->posts[index_of(qpn)] : NULL;
 }
@@ -101,29 +97,6 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Notes the word of the peer that read_accepted ignores.  The peer may have
- * written that word to an earlier connection of the same two queue pairs with
- * the same PSNs: the word stays until the peer's queue pair is reset. */
-static void ignore_present(const struct shm_ack *b, struct ibt_qp *q)
-{
-	const struct credit_post *p = peer_post(b, q);
-
-	q->acks.ignored =
-		p ? atomic_load_explicit(&p->accepted, memory_order_relaxed)
-		  : 0;
-}
-
-void shm_ack_found(struct shm_ack *b, uint32_t qpn)
-{
-	for (uint32_t i = 0; i < CREDIT_POSTS; i++) {
-		struct ibt_qp *q = b->qps[i];
-
-		if (q &&
-		    credit_of(b, q->qp->attr.dest_qpn) == credit_of(b, qpn))
-			ignore_present(b, q);
-	}
-}
-
 /* Does q need no words?  It needs none in ERR, or if it has neither
  * unacknowledged packets nor an ACK to send. */
 static bool is_quiet(const struct ibt_qp *q)
@@ -146,7 +119,6 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 	*slot = q;
 	q->acks.sent = q->acks.taken = q->resp.epsn;
 	q->acks.reader_until_ns = q->acks.request_until_ns = 0;
-	ignore_present(b, q);
 }
 
 /*
@@ -328,8 +300,7 @@ static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 		return false;
 	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
 	*psn = serial24((uint32_t)w & SERIAL24_MASK);
-	if (w == q->acks.ignored ||
-	    w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
+	if (w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
 	    serial24_is_before(r->max, *psn))
 		return false;
 	/* A READ completes only when its response comes, and the requests after

@@ -33,13 +33,9 @@
  * before it sends again.
  *
  * The bits of a word above the PSN are a hash of both QPNs.  A word with
- * another hash belongs to another connection and is ignored.  So is the word
- * that `accepted` already has when a queue pair takes its words: the word may
- * belong to an earlier connection of the same queue pairs.  If the ignored word
- * belongs to the present connection, the ACK comes as a packet, since `taken`
- * does not follow.  A word that another process wrote is input: like a wrong
- * ACK, a wrong PSN can complete requests too early, but only requests of its
- * own connection.
+ * another hash belongs to another connection and is ignored.  A word that
+ * another process wrote is input: like a wrong ACK, a wrong PSN can complete
+ * requests too early, but only requests of its own connection.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -86,9 +82,6 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
  * not an RC QP with a peer on this host, or this process has no page.  Called
  * when q is at work. */
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
-/* Called when the page of the process that has this QPN has become known: the
- * words that are in this page now are ignored. */
-void shm_ack_found(struct shm_ack *b, uint32_t qpn);
 /* Clears and frees q's words, if q has words. */
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
 /* Called when q is new: clears the words for q's QPN, unless another QP has

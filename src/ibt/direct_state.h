@@ -185,8 +185,6 @@ struct shm_ack_state {
 	struct serial24 taken;
 	/* The ePSN when request_until_ns was set. */
 	struct serial24 request_epsn;
-	/* The word of the peer that is no ACK for this connection; 0: none. */
-	uint64_t ignored;
 	/* When the wait of an ACK packet ends, if it waits because the last ACK
 	 * packet is still in flight, or because the peer reads the page. */
 	uint64_t reader_until_ns;
