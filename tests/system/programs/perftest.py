@@ -90,13 +90,16 @@ def lost_acks():
     process leaves tell the server that the server's last SEND was accepted."""
     argv = ["ibv_rc_pingpong", "-e", "-n", "20"]
 
-    def body():
-        t.need(argv[0])
+    def once():
         r = t.pair(argv, ["--env-client", "LD_PRELOAD=" + t.program("lost_acks.so")],
                    ADVERB_DIRECT="0")
         expect_ok(r)
-        expect("an ACK packet is lost" in r.output, "no ACK packet was lost", r)
         check_pingpong(r)
+        return r.output.count("an ACK packet is lost")
+
+    def body():
+        t.need(argv[0])
+        system.often_enough(1, once, "ACK packets were lost")
 
     t.case("a process that ends leaves its last ACK", body)
 
