@@ -176,23 +176,10 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 /* In the child of enter_background: the end of the pipe to the parent. */
 static int parent_fd = -1;
 
-/* Opens /dev/null in place of those of the descriptors 0 to 2 that are closed:
- * leave_terminal replaces whatever has these numbers.  Returns a further
- * descriptor of /dev/null, or -1. */
-static int fill_standard(void)
-{
-	int null;
-
-	do
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (null >= 0 && null <= STDERR_FILENO);
-	return null;
-}
-
 /* Tells the parent that the fabric serves, and leaves the terminal. */
 static void leave_terminal(void)
 {
-	int null = fill_standard();
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct write_signals held;
 
 	write_signals_hold(&held);
@@ -245,7 +232,6 @@ static pid_t enter_background(void)
 	pid_t pid;
 
 	fflush(NULL);
-	close(fill_standard());
 	if (pipe2(ends, O_CLOEXEC)) {
 		say_not_in_background(errno);
 		return -1;
