@@ -87,11 +87,13 @@ static void say_ready(void)
 	struct write_signals held;
 
 	r_take();
-	/* `adverb pair` may have ended: then write fails. */
-	write_signals_hold(&held);
-	if (!said && is_ready_pipe() && write(ready_fd, "", 1) < 0)
-		errno = 0;
-	write_signals_give(&held);
+	if (!said && is_ready_pipe()) {
+		/* `adverb pair` may have ended: then write fails. */
+		write_signals_hold(&held);
+		if (write(ready_fd, "", 1) < 0)
+			errno = 0;
+		write_signals_give(&held);
+	}
 	said = true;
 	r_give();
 }
