@@ -331,6 +331,29 @@ static void expect_question(uint32_t qpn)
 	assert_int_equal(proto_receive(played, &m, fds), -EAGAIN);
 }
 
+/* Begins a link to a broker that the test plays.  Stores the broker's listener
+ * and the socket that the broker has brought in fds. */
+static void begin_link(int fds[2])
+{
+	const struct device *device;
+	pthread_t thread;
+
+	fds[0] = listen_there();
+	pthread_create(&thread, NULL, play_welcome, &fds[0]);
+	fds[1] = broker_link_socket(-1, -1, PATIENCE_NS);
+	assert_true(fds[1] >= 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(device_list(&device), 1);
+}
+
+static void end_link(const int fds[2])
+{
+	broker_link_close();
+	close(played);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* The answer that one connection has ended says nothing about the other queue
  * pairs of the peer's process: this process asks the broker about the next
  * queue pair. */
@@ -342,16 +365,10 @@ static void an_ended_connection_answers_for_no_other_queue_pair(void **state)
 			     .version = PROTO_VERSION,
 			     .kind = PROTO_ANSWER,
 			     .value = PROTO_PEER_LEFT};
-	int listener = listen_there(), fd;
 	struct engine engine = {0};
-	const struct device *device;
-	pthread_t thread;
+	int fds[2];
 
-	pthread_create(&thread, NULL, play_welcome, &listener);
-	fd = broker_link_socket(-1, -1, PATIENCE_NS);
-	assert_true(fd >= 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(device_list(&device), 1);
+	begin_link(fds);
 	for (uint32_t i = 1; i <= 2; i++) {
 		e.qpn = 6 + i;
 		e.dest_qpn = steer_qpn(PEER_CLASS, i);
@@ -368,10 +385,7 @@ static void an_ended_connection_answers_for_no_other_queue_pair(void **state)
 	assert_int_equal(proto_send(played, &left, NULL), 0);
 	broker_link_turn(&engine, 7);
 	assert_int_equal(engine.ibt.now_ns, 7);
-	broker_link_close();
-	close(played);
-	close(listener);
-	close(fd);
+	end_link(fds);
 }
 
 /* The question about the peer of an earlier connection of the queue pair is
@@ -383,16 +397,10 @@ static void a_question_of_an_earlier_connection_delays_the_next(void **state)
 				 .connection = 1,
 				 .dest_qpn = steer_qpn(PEER_CLASS, 1),
 				 .peer.ip = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
-	int listener = listen_there(), fd;
 	struct engine engine = {0};
-	const struct device *device;
-	pthread_t thread;
+	int fds[2];
 
-	pthread_create(&thread, NULL, play_welcome, &listener);
-	fd = broker_link_socket(-1, -1, PATIENCE_NS);
-	assert_true(fd >= 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(device_list(&device), 1);
+	begin_link(fds);
 	broker_link_ask(&engine, &e, 5);
 	expect_question(e.dest_qpn);
 	broker_link_ask(&engine, &e, 6);
@@ -400,10 +408,7 @@ static void a_question_of_an_earlier_connection_delays_the_next(void **state)
 	e.connection = 2;
 	broker_link_ask(&engine, &e, 7);
 	assert_int_equal(engine.ibt.now_ns, 7); /* by engine_peer_state */
-	broker_link_close();
-	close(played);
-	close(listener);
-	close(fd);
+	end_link(fds);
 }
 
 int main(void)
