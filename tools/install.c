@@ -550,11 +550,10 @@ static int uninstall_from(struct image *im, const struct wish *wish)
 	}
 	if (is_named_by_others(im))
 		return 1;
-	return image_clear(im) || refresh_cache(
-					  im, "the loader's cache still names "
-					      "adverb's files")
-		       ? 1
-		       : 0;
+	if (image_clear(im) ||
+	    refresh_cache(im, "the loader's cache still names adverb's files"))
+		return 1;
+	return 0;
 }
 
 static void install_help(FILE *out)

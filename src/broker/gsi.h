@@ -42,8 +42,9 @@ struct gsi_mad {
 	uint32_t scope;	     /* the interface of link-local addresses; 0: any */
 	uint32_t remote_qpn; /* the peer's QPN */
 	uint16_t pkey;	     /* the P_Key of the packet */
-	/* Whose frames the MAD waits behind: the number of a struct cm_owner,
-	 * or 0 for a MAD of no user.  Unused if the MAD has arrived. */
+	/* The MAD waits behind the frames of this owner: the number of a struct
+	 * cm_owner, or 0 for a MAD of no user.  Unused if the MAD has arrived.
+	 */
 	uint64_t owner;
 	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };

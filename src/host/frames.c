@@ -12,7 +12,7 @@
 
 /* Returns what a user can do after the kernel has refused a packet with `err`,
  * as the end of a sentence. */
-static const char *remedy_of(int err)
+static const char *refusal_remedy(int err)
 {
 	switch (err) {
 	case EPERM:
@@ -59,7 +59,7 @@ static void say_refusal(const struct udp_dgram *d)
 	log_say(LOG_SEND_REFUSED, (uint64_t)d->err,
 		"the kernel refuses to send RDMA packets from %s to %s, which "
 		"are lost: %s%s",
-		from, to, strerror(d->err), remedy_of(d->err));
+		from, to, strerror(d->err), refusal_remedy(d->err));
 }
 
 /* Sends the first k of n frames by UDP, and returns k.  The first of them is
