@@ -353,7 +353,7 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m,
 	r_link(id, m->new_id);
 	e->message = *m;
 	e->base.listen_id = &listener->base;
-	r_post(e);
+	r_last_event_add_request(e);
 }
 
 /* Handles a connection request to a listener. */

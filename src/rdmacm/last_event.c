@@ -4,9 +4,26 @@
 #include "util/monotonic.h"
 
 /* The withheld events, linked by r_event.link, in the order of their serial
- * numbers. */
+ * numbers.  requests has those of connection requests, and withheld the others.
+ */
 static struct list withheld = {&withheld, &withheld};
+static struct list requests = {&requests, &requests};
 static uint64_t last_serial;
+
+static struct rdma_event_channel *channel_of(const struct r_event *e)
+{
+	return r_event_owner(e)->channel;
+}
+
+/* Returns the serial number of the first event in withheld that is of this
+ * channel; UINT64_MAX: there is none. */
+static uint64_t first_serial(const struct rdma_event_channel *channel)
+{
+	list_for_each (n, &withheld)
+		if (channel_of(r_event_of(n)) == channel)
+			return r_event_of(n)->serial;
+	return UINT64_MAX;
+}
 
 void r_last_event_add(struct r_event *e)
 {
@@ -14,6 +31,16 @@ void r_last_event_add(struct r_event *e)
 	e->serial = ++last_serial;
 	e->rounds_left = R_LAST_EVENT_ROUNDS;
 	list_push_tail(&withheld, &e->link);
+}
+
+void r_last_event_add_request(struct r_event *e)
+{
+	if (first_serial(channel_of(e)) == UINT64_MAX) {
+		r_post_now(e);
+		return;
+	}
+	e->serial = ++last_serial;
+	list_push_tail(&requests, &e->link);
 }
 
 bool r_last_event_waits(void)
@@ -27,10 +54,33 @@ static void post_withheld(struct r_event *e)
 	r_post_now(e);
 }
 
+/* Posts the connection requests of this channel that came before the first
+ * event that is still withheld there. */
+static void post_requests(const struct rdma_event_channel *channel)
+{
+	uint64_t end = list_is_empty(&requests) ? 0 : first_serial(channel);
+
+	list_for_each_safe (n, &requests)
+		if (channel_of(r_event_of(n)) == channel &&
+		    r_event_of(n)->serial < end)
+			post_withheld(r_event_of(n));
+}
+
+static void post_with_requests(struct r_event *e)
+{
+	const struct rdma_event_channel *channel = channel_of(e);
+
+	post_withheld(e);
+	post_requests(channel);
+}
+
 void r_last_event_end(const struct rdma_cm_id *id)
 {
 	list_for_each_safe (n, &withheld)
 		if (!id || r_event_of(n)->base.id == id)
+			post_with_requests(r_event_of(n));
+	list_for_each_safe (n, &requests)
+		if (r_event_of(n)->base.listen_id == id)
 			post_withheld(r_event_of(n));
 }
 
@@ -43,6 +93,7 @@ void r_post(struct r_event *e)
 void r_last_event_forget(void)
 {
 	list_init(&withheld);
+	list_init(&requests);
 }
 
 bool r_last_event_is_new(void)
@@ -73,7 +124,7 @@ static void settle_one(uint64_t serial, bool must_wait, bool is_new_round)
 		return;
 	e->rounds_left -= is_new_round;
 	if (!must_wait || !e->rounds_left)
-		post_withheld(e);
+		post_with_requests(e);
 }
 
 bool r_last_event_serve(bool only_new)

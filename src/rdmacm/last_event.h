@@ -17,6 +17,10 @@
  * program has polled the completions, but not for long, since some programs
  * poll only after they have got the event.
  *
+ * A peer that disconnects and connects again expects that the program sees the
+ * two in this order.  So a connection request is withheld, too, while an event
+ * is withheld that came earlier to the same channel.
+ *
  * Lock: r_lock, unless a function says otherwise.
  */
 #ifndef RDMACM_LAST_EVENT_H
@@ -33,10 +37,13 @@
 /* Withholds the event e of the peer's disconnect request, and owns e, until
  * r_last_event_serve or r_last_event_end posts e. */
 void r_last_event_add(struct r_event *e);
+/* Posts the event e of a connection request, and owns e: at once, or after the
+ * withheld events of its channel. */
+void r_last_event_add_request(struct r_event *e);
 /* Returns whether events are withheld. */
 bool r_last_event_waits(void);
-/* Posts the withheld event of this id, if there is one; id NULL: the withheld
- * events of all ids. */
+/* Posts the withheld event of this id, if there is one, and the withheld
+ * requests to this listener; id NULL: all withheld events. */
 void r_last_event_end(const struct rdma_cm_id *id);
 /* Returns whether an event is withheld that r_last_event_serve has not served.
  */
