@@ -58,6 +58,21 @@ static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
 		progress_poll(&h->progress, skipped);
 }
 
+/* Yields the core.  If frames wait for room, tells the progress thread that the
+ * program polls again afterwards.  Returns how long the yield took, in ns. */
+static uint64_t yield_for_room(struct progress_activity *a)
+{
+	bool is_full = shared_load(&a->is_full);
+	uint64_t took;
+
+	if (is_full)
+		shared_store(&a->yields_for_room, true);
+	took = yield_core();
+	if (is_full)
+		shared_store(&a->yields_for_room, false);
+	return took;
+}
+
 /*
  * Yields the core, and then polls.  If another thread ran for a moment and then
  * packets arrived, the peer probably runs on this core, so from here on each
@@ -69,7 +84,7 @@ static void yield_poll(struct host *h, const struct cq *cq,
 		       struct host_polls *polls, uint32_t every)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
-	uint64_t took = yield_core();
+	uint64_t took = yield_for_room(&h->progress.activity);
 	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 
 	poll_once(h, cq, &polls->skipped);

@@ -99,6 +99,8 @@ struct progress_activity {
 	/* full_fd is a descriptor: the last frames wait for room in a socket or
 	 * in the ring to a fabric. */
 	shared_flag is_full;
+	/* A poll has found is_full set, and is in its yield of the core. */
+	shared_flag yields_for_room;
 };
 
 /* Datagrams that were received: got[next] to got[count - 1] were not given to

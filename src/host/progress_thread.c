@@ -28,6 +28,9 @@
  * ago. */
 #define RECENT_NS 100000
 #define POLLED_NS 50000
+/* A thread that has yielded its core to two threads that compute gets it back
+ * within about this time. */
+#define SLICES_NS 6000000
 /* The shortest and the longest nap. */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
@@ -69,20 +72,30 @@ static bool is_streaming(struct progress *p)
 	       progress_ago_ns(shared_load(&p->activity.posted)) < RECENT_NS;
 }
 
+/* Has a poll of the program yielded the core so that the reader of a full
+ * socket or ring may run there?  The program polls as soon as it gets the core
+ * back.
+ */
+static bool waits_for_room(struct progress *p)
+{
+	return shared_load(&p->activity.yields_for_room) &&
+	       progress_ago_ns(shared_load(&p->activity.polled)) < SLICES_NS;
+}
+
 /*
  * Leaves progress to the program, and sleeps in naps (leader_nap).  Returns
  * when the program made no progress during a nap, when no look found anything
- * during a nap (poll_looks.news), when the program arms a CQ, or when the
- * thread has to end.  A nap costs the program's core two thread switches, so
- * naps get longer.  `ns`, the length of a nap, is kept if the next call comes
- * within 2 * NAP_MAX_NS, so that naps do not get short again after each short
- * pause of the traffic.
+ * during a nap (poll_looks.news) although the program does not wait for room,
+ * when the program arms a CQ, or when the thread has to end.  A nap costs the
+ * program's core two thread switches, so naps get longer.  `ns`, the length of
+ * a nap, is kept if the next call comes within 2 * NAP_MAX_NS, so that naps do
+ * not get short again after each short pause of the traffic.
  */
 static void watch_program(struct progress *p, uint32_t armed)
 {
 	static uint64_t ns, until_ns;
 	uint64_t now = monotonic_ns();
-	bool driven;
+	bool driven, waits;
 	uint32_t news;
 
 	if (now - until_ns > 2 * NAP_MAX_NS)
@@ -101,11 +114,14 @@ static void watch_program(struct progress *p, uint32_t armed)
 		news = shared_load(&p->policy.looks.news);
 		leader_nap(p,
 			   shared_load(&p->posts.is_served) ? NAP_MIN_NS : ns);
-		driven = progress_ago_ns(shared_load(&p->activity.polled)) <
+		waits = waits_for_room(p);
+		driven = waits ||
+			 progress_ago_ns(shared_load(&p->activity.polled)) <
 				 POLLED_NS ||
 			 is_streaming(p) || progress_is_held(p);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
-	} while (driven && news != shared_load(&p->policy.looks.news));
+	} while (waits ||
+		 (driven && news != shared_load(&p->policy.looks.news)));
 	shared_store(&p->activity.is_watched, 0);
 	until_ns = monotonic_ns();
 }
@@ -122,7 +138,8 @@ static void leave_to_program(struct progress *p)
 	static uint32_t seen;
 	uint32_t armed = count_now(&arms);
 
-	if (armed == seen && (will_poll_again(p) || is_streaming(p)))
+	if (armed == seen &&
+	    (will_poll_again(p) || is_streaming(p) || waits_for_room(p)))
 		watch_program(p, armed);
 	seen = count_now(&arms);
 }
