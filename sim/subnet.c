@@ -35,6 +35,8 @@ struct subnet {
 	/* The data ends, by host and by port number minus 1; NULL: the host is
 	 * dead. */
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];
+	/* The packets whose bytes are lent to the fabric (data_lend). */
+	struct flight *lent;
 	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
 	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
 	/* A cable was cut, a P_Key has changed, or a process has ended, so
@@ -69,10 +71,25 @@ void subnet_init(struct world *w)
 	data->turn_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
 }
 
+/* Takes back the bytes that are lent to the fabric.  The fabric has copied
+ * them, so the packets arrive although the bytes change. */
+static void take_back(struct subnet *s)
+{
+	struct flight *f;
+
+	data_settle(s->cables.fabric);
+	while ((f = s->lent)) {
+		s->lent = f->next;
+		memset(f->bytes, 0xff, f->len);
+		free(f);
+	}
+}
+
 void subnet_fini(struct world *w)
 {
 	if (!w->subnet)
 		return;
+	take_back(w->subnet);
 	cables_fini(&w->subnet->cables);
 	free(w->subnet);
 	w->subnet = NULL;
@@ -223,7 +240,7 @@ void subnet_enter(struct world *w, struct flight *f)
 	/* a process that has ended sends nothing more */
 	if (end && h->starts == f->starts) {
 		fabric_set_time(s->cables.fabric, w->now_ns / WORLD_MS);
-		err = data_send(end, f->bytes, f->len);
+		err = data_lend(end, f->bytes, f->len);
 		if (err && err != -ENETDOWN && !may_be_late(s, err))
 			world_fail(w, "host %u: the port refuses a packet: %s",
 				   h->index, strerror(-err));
@@ -231,7 +248,8 @@ void subnet_enter(struct world *w, struct flight *f)
 			note_entry(s, f->bytes, f->len);
 		s->due_ns = w->now_ns;
 	}
-	free(f);
+	f->next = s->lent;
+	s->lent = f;
 }
 
 /* Changes a bit of a packet behind its first `skipped` bytes. */
@@ -271,18 +289,19 @@ static bool damage_packet(struct world *w, struct flight *f)
 	return true;
 }
 
-/* Puts a packet into the socket of the end's host, perhaps damaged. */
-static void deliver_packet(struct world *w, const struct data_end *end,
-			   const uint8_t *bytes, size_t n)
+/* Puts the oldest packet for the end, of n bytes, into the socket of the end's
+ * host, perhaps damaged. */
+static void deliver_packet(struct world *w, struct data_end *end, size_t n)
 {
 	struct host *h = data_owner(end);
 	struct flight *f = calloc(1, sizeof(*f));
-	struct order *o = order_of(w->subnet, bytes, n);
+	struct order *o;
 
 	if (!f || n > sizeof(f->bytes))
 		abort();
-	o->left = add_hash(o->left, bytes, n);
-	memcpy(f->bytes, bytes, n);
+	data_copy(end, f->bytes);
+	o = order_of(w->subnet, f->bytes, n);
+	o->left = add_hash(o->left, f->bytes, n);
 	f->len = n;
 	f->to_host = h->index;
 	f->port = end->port->number;
@@ -297,17 +316,16 @@ static void deliver_packet(struct world *w, const struct data_end *end,
 static void deliver_packets(struct world *w, struct data_end *end)
 {
 	struct host *h = data_owner(end);
-	const uint8_t *bytes;
 	size_t n;
 
 	h->woken.ports |= data_changes(end);
 	data_changes_fetched(end);
-	while ((bytes = data_fetch(end, &n))) {
+	while ((n = data_length(end))) {
 		if (h->inbox_count == WORLD_INBOX) {
 			data_pause(end);
 			return;
 		}
-		deliver_packet(w, end, bytes, n);
+		deliver_packet(w, end, n);
 		data_fetched(end);
 	}
 }
@@ -336,6 +354,7 @@ static void move_packets(struct world *w)
 	fabric_turn(s->cables.fabric, now_ms);
 	while ((end = data_ready(s->cables.fabric)))
 		deliver_packets(w, end);
+	take_back(s);
 	while ((end = data_resumed(s->cables.fabric)))
 		((struct host *)data_owner(end))->woken.writable = true;
 	due = fabric_deadline(s->cables.fabric);

@@ -36,11 +36,12 @@ struct flight {
 	/* The index of the receiving host or, by LID on the way into the
 	 * subnet, of the sending host. */
 	uint8_t to_host;
-	uint8_t tos;	  /* IP's TOS */
-	uint32_t starts;  /* by LID: host.starts when the packet was sent */
-	uint32_t port;	  /* by LID: the number of the port of to_host */
-	bool checksummed; /* has a valid UDP checksum, which GRO requires */
-	size_t len;	  /* bytes of `bytes` in use */
+	uint8_t tos;	     /* IP's TOS */
+	uint32_t starts;     /* by LID: host.starts when the packet was sent */
+	uint32_t port;	     /* by LID: the number of the port of to_host */
+	struct flight *next; /* by LID: in the subnet's list of lent packets */
+	bool checksummed;    /* has a valid UDP checksum, which GRO requires */
+	size_t len;	     /* bytes of `bytes` in use */
 	uint8_t bytes[WORLD_FRAME_MAX];
 };
 

@@ -30,9 +30,10 @@ enum {
 	READ_BYTES = 512 << 10,
 };
 
-#define OF_REST(l) CONTAINER_OF(l, struct fabric_data_socket, rest)
-#define OF_BUSY(l) CONTAINER_OF(l, struct fabric_data_socket, busy)
-#define OF_OWED(l) CONTAINER_OF(l, struct fabric_data_socket, owed)
+#define OF_REST(l)   CONTAINER_OF(l, struct fabric_data_socket, rest)
+#define OF_BUSY(l)   CONTAINER_OF(l, struct fabric_data_socket, busy)
+#define OF_OWED(l)   CONTAINER_OF(l, struct fabric_data_socket, owed)
+#define OF_LENDER(l) CONTAINER_OF(l, struct fabric_data_socket, lender)
 
 void fabric_data_init_all(struct fabric_data *f)
 {
@@ -40,6 +41,7 @@ void fabric_data_init_all(struct fabric_data *f)
 	list_init(&f->busy);
 	list_init(&f->rings);
 	list_init(&f->owed);
+	list_init(&f->lenders);
 }
 
 void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
@@ -50,6 +52,7 @@ void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
 	list_init(&d->rest);
 	list_init(&d->busy);
 	list_init(&d->owed);
+	list_init(&d->lender);
 }
 
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
@@ -69,10 +72,25 @@ int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 	return err;
 }
 
+/* Gives back the room of the packets that were taken out of the rings.  First
+ * copies the bytes that the fabric still uses there. */
+static void release_rings(struct fabric_data *f)
+{
+	struct list *l;
+
+	if (list_is_empty(&f->lenders))
+		return;
+	data_settle(f->fabric);
+	while ((l = list_pop_head(&f->lenders)))
+		if (packet_ring_release(&OF_LENDER(l)->ring.in))
+			fabric_ring_tell_room(&OF_LENDER(l)->ring);
+}
+
 void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	if (!d->end)
 		return;
+	release_rings(f);
 	f->has_closed = true;
 	/* The socket is closed before fabric_ring_close frees the memory of the
 	 * rings: a program that finds zeroes there also finds the end of the
@@ -214,9 +232,11 @@ int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
 	return fabric_ring_open(&d->ring, &f->rings, pid, room_fd);
 }
 
-/* Sends up to `most` packets of d's ring, as many as the end may send.  Returns
- * how many; -1: the program has written a wrong word, so the ring is broken. */
-static int send_ring(struct fabric_data_socket *d, int most)
+/* Sends up to `most` packets of d's ring, as many as the end may send;
+ * release_rings gives back their room.  Returns how many; -1: the program has
+ * written a wrong word, so the ring is broken. */
+static int send_ring(struct fabric_data *f, struct fabric_data_socket *d,
+		     int most)
 {
 	struct packet_ring_in *in = &d->ring.in;
 	const uint8_t *bytes;
@@ -225,11 +245,11 @@ static int send_ring(struct fabric_data_socket *d, int most)
 
 	while (count < most && data_may_send(d->end) &&
 	       (bytes = packet_ring_next(in, LRH_FRAME_MAX, &n))) {
-		data_send(d->end, bytes, n);
+		data_lend(d->end, bytes, n);
 		count++;
 	}
-	if (packet_ring_release(in))
-		fabric_ring_tell_room(&d->ring);
+	if (count && !list_is_linked(&d->lender))
+		list_push_tail(&f->lenders, &d->lender);
 	return in->is_broken ? -1 : count;
 }
 
@@ -237,7 +257,7 @@ static int send_ring(struct fabric_data_socket *d, int most)
  * packets (ring) or bytes (socket) were read; 0 or -1: nothing is left. */
 static int send_some(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	return d->uses_ring ? send_ring(d, 1) : read_next(f, d);
+	return d->uses_ring ? send_ring(f, d, 1) : read_next(f, d);
 }
 
 /* Sends the packets that an ended program has left in its socket or its ring,
@@ -415,14 +435,13 @@ static uint8_t *find_room(struct packet_ring_out *out, size_t n, bool *wakes)
 static bool put_packet(struct fabric_data_socket *d, struct data_end *end,
 		       bool *wakes)
 {
-	size_t n;
-	const uint8_t *bytes = data_fetch(end, &n);
-	uint8_t *room = bytes ? find_room(&d->ring.out, n, wakes) : NULL;
+	size_t n = data_length(end);
+	uint8_t *room = n ? find_room(&d->ring.out, n, wakes) : NULL;
 
-	d->is_ring_full = bytes && !room;
+	d->is_ring_full = n && !room;
 	if (!room)
 		return false;
-	memcpy(room, bytes, n);
+	data_copy(end, room);
 	packet_ring_put(&d->ring.out, n);
 	data_fetched(end);
 	return true;
@@ -489,7 +508,7 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
  * Returns whether there were packets. */
 static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	int count = send_ring(d, PACKETS);
+	int count = send_ring(f, d, PACKETS);
 
 	if (count < 0) {
 		fabric_data_close(f, d);
@@ -550,6 +569,7 @@ void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)
 
 	while ((end = data_ready(f->fabric)))
 		flush_data(f, end);
+	release_rings(f);
 	if (!f->has_more)
 		fabric_data_wake(f);
 	while ((end = data_resumed(f->fabric)))

@@ -44,6 +44,7 @@ struct fabric_data {
 	struct list busy;      /* struct fabric_data_socket.busy */
 	struct list rings;     /* struct fabric_ring.list */
 	struct list owed;      /* struct fabric_data_socket.owed */
+	struct list lenders;   /* struct fabric_data_socket.lender */
 	/* A ring had as many packets as one turn takes, so it probably has
 	 * more. */
 	bool has_more;
@@ -75,6 +76,10 @@ struct fabric_data_socket {
 	/* In fabric_data.owed: the program waits for packets, has got some, and
 	 * is to be woken. */
 	struct list owed;
+	/* In fabric_data.lenders: packets of the ring were taken, and their
+	 * room is not given back yet, since the fabric may use their bytes
+	 * there (data_lend). */
+	struct list lender;
 	/* How many looks at the ring in a row have found nothing. */
 	uint32_t in_vain;
 	/* The ring to the program is full, and the program sends a message when
@@ -113,7 +118,8 @@ bool fabric_data_take(struct fabric_data *f);
 /* Wakes the programs that have waited for packets in a ring and have got some.
  * The loop calls this before it asks for events, since it may then sleep. */
 void fabric_data_wake(struct fabric_data *f);
-/* Gives the programs the packets and the changes that wait for them, wakes the
+/* Gives the programs the packets and the changes that wait for them, gives back
+ * the room of the packets that fabric_data_take has taken, wakes the
  * programs unless a ring that was read in this turn probably has more packets
  * (has_more), watches the sockets and the rings of data ends that may send
  * again, sends packets that ended programs have left, and closes the sockets of

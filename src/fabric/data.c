@@ -31,6 +31,7 @@ enum {
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
 #define OF_RESUMED(l) CONTAINER_OF(l, struct data_end, resumed)
 #define OF_PORT(l)    CONTAINER_OF(l, struct data_end, of_port)
+#define OF_LENT(l)    CONTAINER_OF(l, struct payload, lent)
 #define OF_ORIGIN(l)  CONTAINER_OF(l, struct origin, list)
 
 static bool has_number(const struct port *port, uint32_t number)
@@ -209,6 +210,18 @@ bool data_may_send(struct data_end *end)
 	return false;
 }
 
+/* Is the VCRC of a packet right?  The sender's process may change bytes that it
+ * has lent after this check.  That harms nobody else: the receiver checks the
+ * ICRC, and such a process could have sent the changed bytes at once. */
+static bool is_intact(const struct payload *payload)
+{
+	if (!payload->lender)
+		return lrh_is_intact(payload->data, payload->bytes);
+	return lrh_is_intact_parts(payload->data, PAYLOAD_HEAD,
+				   payload->lender + PAYLOAD_HEAD,
+				   payload->bytes - PAYLOAD_HEAD);
+}
+
 /* Reads the header fields by which the switches and the receiver judge a
  * packet.  False: an adapter sends no such packet. */
 static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
@@ -218,8 +231,7 @@ static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 	struct bth bth;
 	size_t head = lrh_frame(bytes, n, &lrh);
 
-	if (!head || !lrh_is_intact(bytes, n) ||
-	    !bth_parse(bytes + head, n - head, &bth))
+	if (!head || !bth_parse(bytes + head, n - head, &bth))
 		return false;
 	p->slid = lrh.slid;
 	p->dlid = lrh.dlid;
@@ -270,7 +282,7 @@ static int judge_packet(const struct data_end *end, struct packet *p,
 			const struct payload *payload)
 {
 	if (!read_headers(p, payload->data, payload->bytes) ||
-	    !is_destination(p) || !is_own(end, p))
+	    !is_intact(payload) || !is_destination(p) || !is_own(end, p))
 		return -EINVAL;
 	return end->port->state == STATE_ACTIVE ? 0 : -ENETDOWN;
 }
@@ -300,29 +312,56 @@ static void send_packet(struct packet *p)
 		data_end_take(copy);
 }
 
-int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
+static int send_payload(struct data_end *end, struct packet *p,
+			struct payload *payload)
 {
-	struct fabric *f = end->port->node->fabric;
-	struct payload *payload;
-	struct packet *p;
-	int err;
+	int err = judge_packet(end, p, payload);
 
-	if (n > LRH_FRAME_MAX)
-		return -EINVAL;
-	p = packet_new_data(f, end->port);
-	if (!p)
-		return -ENOMEM;
-	payload = packet_payload(f, bytes, n);
-	err = payload ? judge_packet(end, p, payload) : -ENOMEM;
 	if (err) {
-		if (payload)
-			packet_release(f, payload);
+		packet_release(end->port->node->fabric, payload);
 		packet_drop(p);
 		return err;
 	}
 	add_payload(end, p, payload);
 	send_packet(p);
 	return 0;
+}
+
+/* As data_send, with a payload that `make` makes. */
+static int send_bytes(struct data_end *end, const uint8_t *bytes, size_t n,
+		      struct payload *(*make)(struct fabric *f,
+					      const uint8_t *bytes, size_t n))
+{
+	struct fabric *f = end->port->node->fabric;
+	struct payload *payload;
+	struct packet *p;
+
+	if (n > LRH_FRAME_MAX)
+		return -EINVAL;
+	p = packet_new_data(f, end->port);
+	if (!p)
+		return -ENOMEM;
+	payload = make(f, bytes, n);
+	if (payload)
+		return send_payload(end, p, payload);
+	packet_drop(p);
+	return -ENOMEM;
+}
+
+int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
+{
+	return send_bytes(end, bytes, n, packet_payload);
+}
+
+int data_lend(struct data_end *end, const uint8_t *bytes, size_t n)
+{
+	return send_bytes(end, bytes, n, packet_payload_lent);
+}
+
+void data_settle(struct fabric *f)
+{
+	list_for_each_safe (l, &f->data.lent)
+		packet_settle(OF_LENT(l));
 }
 
 /* May the end have received the datagram? */
@@ -353,8 +392,8 @@ void data_refused(struct data_end *end, const uint8_t *bytes, size_t n)
 
 	if (!p)
 		return;
-	if (read_headers(p, bytes, n) && is_received(end, p) &&
-	    has_sent(end, p)) {
+	if (read_headers(p, bytes, n) && lrh_is_intact(bytes, n) &&
+	    is_received(end, p) && has_sent(end, p)) {
 		port_info_count_qkey(port);
 		trap_qkey(port, p);
 	}
@@ -391,19 +430,45 @@ void data_changes_fetched(struct data_end *end)
 	rest_if_empty(end);
 }
 
-const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
+/* Returns the bytes of the oldest packet for an end; NULL: there is none. Drops
+ * the packets whose VL cannot be changed. */
+static struct payload *first_payload(struct data_end *end)
 {
 	struct packet *p;
 
 	while (!list_is_empty(&end->inbox)) {
 		p = (struct packet *)end->inbox.next;
-		if (data_end_write_vl(p)) {
-			*bytes = p->payload->bytes;
-			return p->payload->data;
-		}
+		if (data_end_write_vl(p))
+			return p->payload;
 		data_lost(end);
 	}
 	return NULL;
+}
+
+const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
+{
+	struct payload *payload = first_payload(end);
+
+	if (!payload)
+		return NULL;
+	packet_settle(payload);
+	*bytes = payload->bytes;
+	return payload->data;
+}
+
+size_t data_length(struct data_end *end)
+{
+	const struct payload *payload = first_payload(end);
+
+	return payload ? payload->bytes : 0;
+}
+
+void data_copy(struct data_end *end, uint8_t *to)
+{
+	const struct payload *payload = first_payload(end);
+
+	if (payload)
+		packet_copy_bytes(payload, to);
 }
 
 /* Returns the bytes of the packet at a place of an inbox.  NULL: they are more
@@ -412,8 +477,10 @@ static const struct payload *next_payload(const struct list *at, size_t room)
 {
 	struct packet *p = (struct packet *)at;
 
-	return p->payload->bytes <= room && data_end_write_vl(p) ? p->payload
-								 : NULL;
+	if (p->payload->bytes > room || !data_end_write_vl(p))
+		return NULL;
+	packet_settle(p->payload);
+	return p->payload;
 }
 
 size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,

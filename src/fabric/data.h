@@ -127,6 +127,14 @@ bool data_may_send(struct data_end *end);
  *   multicast GID.
  */
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n);
+/* As data_send, but leaves most bytes of a long packet where they are, until
+ * the receiver fetches the packet, or until data_settle, which the caller calls
+ * before it uses the memory at `bytes` for something else.  If another process
+ * changes these bytes meanwhile, the receiver may get the changed ones; but the
+ * headers are always those that were checked. */
+int data_lend(struct data_end *end, const uint8_t *bytes, size_t n);
+/* Copies the bytes of all packets of the fabric that data_lend has left. */
+void data_settle(struct fabric *f);
 /* Returns an end that data_may_send has refused and that may now send again.
  * The function returns the end once for this refusal.  NULL: there is no such
  * end. */
@@ -171,8 +179,14 @@ void data_changes_fetched(struct data_end *end);
  * returns the next one.  The bytes are valid until the next data_fetched,
  * data_lost, data_close or data_deafen of the end, or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
+/* Returns the length of the oldest packet for an end, from LRH to VCRC; 0:
+ * there is no packet.  Drops packets as data_fetch does. */
+size_t data_length(struct data_end *end);
+/* Copies the oldest packet for an end to `to`, which has room for the bytes
+ * that data_length has returned.  No other call was made for the end since. */
+void data_copy(struct data_end *end, uint8_t *to);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
- * returned. */
+ * returned, or data_copy has copied. */
 void data_fetched(struct data_end *end);
 /* Removes the oldest packet for an end, which cannot be given to the program,
  * and counts it as discarded by the port from which it came over the last link.

@@ -97,6 +97,7 @@ bool data_end_write_vl(struct packet *p)
 	if (!packet_own_payload(p))
 		return false;
 	own = p->payload;
+	packet_settle(own);
 	own->data[0] = (uint8_t)(p->vl << 4 | (own->data[0] & 15));
 	lrh_seal(own->data, own->bytes - LRH_VCRC_BYTES);
 	return true;

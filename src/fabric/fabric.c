@@ -134,6 +134,7 @@ struct fabric *fabric_new(const struct net *net)
 	list_init(&f->data.waiting);
 	list_init(&f->data.woken);
 	list_init(&f->data.tired);
+	list_init(&f->data.lent);
 	f->data.buffer_blocks = LANE_BLOCKS;
 	f->data.turn_blocks = LANE_TURN;
 	f->node_count = net->node_count;

@@ -50,7 +50,7 @@ size_t frame_write(const struct packet *p, uint8_t *to)
 
 	if (!payload)
 		return write_mad(p, to);
-	memcpy(to, payload->data, payload->bytes);
+	packet_copy_bytes(payload, to);
 	to[0] = (uint8_t)(p->vl << 4 | (to[0] & 15));
 	lrh_seal(to, payload->bytes - LRH_VCRC_BYTES);
 	return payload->bytes;

@@ -32,7 +32,10 @@ enum {
 	 * high-priority entries 1 to 32 and 33 to 64. */
 	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
-	LANES = 8,	   /* data VLs of a port */
+	LANES = 8, /* data VLs of a port */
+	/* Bytes of a packet that has a struct payload: more than all header
+	 * fields that the fabric reads. */
+	PAYLOAD_HEAD = 128,
 	HOPS_MAX = 64,	   /* a packet with more hops is dropped */
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
 	CLASS_SUBN_LID = 0x01,
@@ -138,6 +141,12 @@ struct node {
 /* The bytes of a data end's packet, from LRH to VCRC, which copies of a
  * multicast packet share. */
 struct payload {
+	/* In data_ends.lent, if `lender` is not NULL. */
+	struct list lent;
+	/* Where the packet lies in the memory of data_lend's caller; `data` has
+	 * a copy of its first PAYLOAD_HEAD bytes alone.  NULL: `data` has all
+	 * bytes. */
+	const uint8_t *lender;
 	uint32_t refs;	/* packets with these bytes */
 	uint32_t bytes; /* the packet's length */
 	/* data_end_count_lost has counted a packet with these bytes. */
@@ -203,6 +212,7 @@ struct data_ends {
 	struct list waiting; /* struct lanes.waiting */
 	struct list woken;   /* struct lanes.woken: to serve now */
 	struct list tired;   /* struct lanes.woken: to serve in the next turn */
+	struct list lent;    /* struct payload.lent */
 	uint64_t turn;	     /* number of the current fabric_turn */
 	/* The deadlock that the last search has found, if any. */
 	struct deadlock deadlock;
@@ -310,6 +320,14 @@ bool packet_own_payload(struct packet *packet);
  */
 struct payload *packet_payload(struct fabric *f, const uint8_t *bytes,
 			       size_t n);
+/* As packet_payload, but copies only the first PAYLOAD_HEAD bytes, unless n is
+ * small: the payload uses the other bytes at `bytes` until packet_settle. */
+struct payload *packet_payload_lent(struct fabric *f, const uint8_t *bytes,
+				    size_t n);
+/* Copies the bytes of the payload that are still lent. */
+void packet_settle(struct payload *payload);
+/* Copies all bytes of the payload to `to`. */
+void packet_copy_bytes(const struct payload *payload, uint8_t *to);
 /* Drops one reference to a payload, which is freed with the last one. */
 void packet_release(struct fabric *f, struct payload *payload);
 

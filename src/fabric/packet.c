@@ -16,6 +16,8 @@
  * a short payload would waste. */
 #define LARGE 512
 
+_Static_assert(PAYLOAD_HEAD < LARGE, "a lent payload has a head and a rest");
+
 /* Allocates a packet at the port `at`, and clears its first `bytes` bytes.
  * NULL: no memory is left, or too many packets move. */
 static struct packet *make_packet(struct fabric *f, struct port *at,
@@ -124,10 +126,11 @@ static struct payload *make_payload(struct fabric *f, size_t n)
 			: packet_memory_take(&f->memory.payloads,
 					     sizeof(*payload) + LRH_FRAME_MAX);
 
-	if (payload)
-		*payload = (struct payload){.refs = 1,
-					    .bytes = (uint32_t)n,
-					    .is_large = n >= LARGE};
+	if (!payload)
+		return NULL;
+	*payload = (struct payload){
+		.refs = 1, .bytes = (uint32_t)n, .is_large = n >= LARGE};
+	list_init(&payload->lent);
 	return payload;
 }
 
@@ -140,10 +143,48 @@ struct payload *packet_payload(struct fabric *f, const uint8_t *bytes, size_t n)
 	return payload;
 }
 
+struct payload *packet_payload_lent(struct fabric *f, const uint8_t *bytes,
+				    size_t n)
+{
+	struct payload *payload;
+
+	if (n < LARGE)
+		return packet_payload(f, bytes, n);
+	payload = make_payload(f, n);
+	if (!payload)
+		return NULL;
+	memcpy(payload->data, bytes, PAYLOAD_HEAD);
+	payload->lender = bytes;
+	list_push_tail(&f->data.lent, &payload->lent);
+	return payload;
+}
+
+void packet_settle(struct payload *payload)
+{
+	if (!payload->lender)
+		return;
+	memcpy(payload->data + PAYLOAD_HEAD, payload->lender + PAYLOAD_HEAD,
+	       payload->bytes - PAYLOAD_HEAD);
+	payload->lender = NULL;
+	list_remove(&payload->lent);
+}
+
+void packet_copy_bytes(const struct payload *payload, uint8_t *to)
+{
+	if (!payload->lender) {
+		memcpy(to, payload->data, payload->bytes);
+		return;
+	}
+	memcpy(to, payload->data, PAYLOAD_HEAD);
+	memcpy(to + PAYLOAD_HEAD, payload->lender + PAYLOAD_HEAD,
+	       payload->bytes - PAYLOAD_HEAD);
+}
+
 void packet_release(struct fabric *f, struct payload *payload)
 {
 	if (--payload->refs)
 		return;
+	list_remove(&payload->lent);
 	if (payload->is_large)
 		packet_memory_give(&f->memory.payloads, payload);
 	else
@@ -157,6 +198,7 @@ bool packet_own_payload(struct packet *p)
 
 	if (shared->refs == 1)
 		return true;
+	packet_settle(shared);
 	own = packet_payload(f, shared->data, shared->bytes);
 	if (!own)
 		return false;

@@ -383,6 +383,102 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(data_join(w->a, m.bytes + LRH_BYTES + 24), -EINVAL);
 }
 
+/* Makes a SEND from A to B of 4 bytes more than `payload`, of this mark. */
+static size_t make_long(const struct world *w, uint8_t *bytes, size_t payload,
+			uint8_t mark)
+{
+	struct lrh lrh = {.lnh = LRH_NEXT_LOCAL, .dlid = LID_B, .slid = LID_A};
+	struct bth bth = {
+		.opcode = SEND_ONLY, .pkey = 0xffff, .dest_qpn = qpn_of(w->b)};
+	size_t n = LRH_BYTES + BTH_BYTES + payload + 4;
+
+	lrh.words = (uint16_t)(n / 4);
+	lrh_write(bytes, &lrh);
+	bth_write(bytes + LRH_BYTES, &bth);
+	memset(bytes + LRH_BYTES + BTH_BYTES, mark, payload + 4);
+	lrh_seal(bytes, n);
+	return n + LRH_VCRC_BYTES;
+}
+
+enum { LONG = 1024, LONG_BYTES = LRH_BYTES + BTH_BYTES + LONG + 6 };
+
+/* data_lend: the receiver gets the headers that were checked, although the
+ * sender writes others into its memory before the receiver fetches. */
+static void a_sender_changes_no_header_of_lent_bytes(void **state)
+{
+	uint8_t bytes[LONG_BYTES], got[LONG_BYTES], want[LONG_BYTES];
+	struct world *w = *state;
+
+	make_long(w, bytes, LONG, 7);
+	memcpy(want, bytes, LONG_BYTES);
+	assert_int_equal(data_lend(w->a, bytes, LONG_BYTES), 0);
+	fabric_turn(w->f, w->now_ms);
+	memset(bytes, 0xee, LRH_BYTES + BTH_BYTES);
+	assert_int_equal(data_length(w->b), LONG_BYTES);
+	data_copy(w->b, got);
+	data_fetched(w->b);
+	assert_memory_equal(got, want, LONG_BYTES);
+	assert_int_equal(data_length(w->b), 0);
+}
+
+/* After data_settle the sender may use its memory for other packets, whether
+ * the packet is still on its way or not. */
+static void settled_bytes_are_the_fabrics(void **state)
+{
+	uint8_t bytes[LONG_BYTES], got[LONG_BYTES], want[LONG_BYTES];
+	struct world *w = *state;
+
+	make_long(w, want, LONG, 8);
+	for (int turns = 0; turns <= 1; turns++) {
+		memcpy(bytes, want, LONG_BYTES);
+		assert_int_equal(data_lend(w->a, bytes, LONG_BYTES), 0);
+		if (turns)
+			fabric_turn(w->f, w->now_ms);
+		data_settle(w->f);
+		memset(bytes, 0xee, LONG_BYTES);
+		fabric_turn(w->f, w->now_ms);
+		data_copy(w->b, got);
+		data_fetched(w->b);
+		assert_memory_equal(got, want, LONG_BYTES);
+	}
+	data_settle(w->f); /* nothing is lent any more */
+}
+
+/* A switch that sends the packet on another VL writes the VL and a new VCRC
+ * into bytes of its own. */
+static void a_new_vl_leaves_the_senders_bytes(void **state)
+{
+	uint8_t bytes[LONG_BYTES], got[LONG_BYTES], want[LONG_BYTES];
+	struct world *w = *state;
+
+	make_long(w, bytes, LONG, 9);
+	memcpy(want, bytes, LONG_BYTES);
+	port_of(w, "S3", 2)->slvl[1][0] = 0x30; /* SL 0 on VL 3 */
+	assert_int_equal(data_lend(w->a, bytes, LONG_BYTES), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(data_length(w->b), LONG_BYTES);
+	data_copy(w->b, got);
+	data_fetched(w->b);
+	assert_memory_equal(bytes, want, LONG_BYTES);
+	assert_int_equal(got[0] >> 4, 3);
+	assert_true(lrh_is_intact(got, LONG_BYTES));
+}
+
+/* data_lend checks the VCRC of all bytes, those that stay with the sender
+ * included. */
+static void lent_bytes_with_a_wrong_vcrc_are_refused(void **state)
+{
+	uint8_t bytes[LONG_BYTES];
+	struct world *w = *state;
+
+	for (size_t at = LONG_BYTES - 1; at > LRH_BYTES + BTH_BYTES; at /= 2) {
+		make_long(w, bytes, LONG, 7);
+		bytes[at] ^= 1;
+		assert_int_equal(data_lend(w->a, bytes, LONG_BYTES), -EINVAL);
+	}
+	data_settle(w->f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +497,10 @@ int main(void)
 		TEST(each_port_chooses_the_vl_of_an_sl),
 		TEST(a_packet_above_the_mtu_of_a_link_is_discarded),
 		TEST(a_group_gets_one_copy_for_each_program_that_joined),
+		TEST(a_sender_changes_no_header_of_lent_bytes),
+		TEST(settled_bytes_are_the_fabrics),
+		TEST(a_new_vl_leaves_the_senders_bytes),
+		TEST(lent_bytes_with_a_wrong_vcrc_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
