@@ -210,16 +210,11 @@ bool data_may_send(struct data_end *end)
 	return false;
 }
 
-/* Is the VCRC of a packet right?  The sender's process may change bytes that it
- * has lent after this check.  That harms nobody else: the receiver checks the
- * ICRC, and such a process could have sent the changed bytes at once. */
+/* Is the VCRC of a packet right?  The VCRC of a lent packet is not computed:
+ * such a packet has never left the memory in which the sender has made it. */
 static bool is_intact(const struct payload *payload)
 {
-	if (!payload->lender)
-		return lrh_is_intact(payload->data, payload->bytes);
-	return lrh_is_intact_parts(payload->data, PAYLOAD_HEAD,
-				   payload->lender + PAYLOAD_HEAD,
-				   payload->bytes - PAYLOAD_HEAD);
+	return payload->lender || lrh_is_intact(payload->data, payload->bytes);
 }
 
 /* Reads the header fields by which the switches and the receiver judge a

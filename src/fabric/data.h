@@ -129,9 +129,10 @@ bool data_may_send(struct data_end *end);
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n);
 /* As data_send, but leaves most bytes of a long packet where they are, until
  * the receiver fetches the packet, or until data_settle, which the caller calls
- * before it uses the memory at `bytes` for something else.  If another process
- * changes these bytes meanwhile, the receiver may get the changed ones; but the
- * headers are always those that were checked. */
+ * before it uses the memory at `bytes` for something else.  Of these bytes no
+ * VCRC is computed: they have crossed no cable.  If another process changes
+ * them meanwhile, the receiver may get the changed ones; but the headers are
+ * always those that were checked. */
 int data_lend(struct data_end *end, const uint8_t *bytes, size_t n);
 /* Copies the bytes of all packets of the fabric that data_lend has left. */
 void data_settle(struct fabric *f);

@@ -89,20 +89,13 @@ void lrh_seal(uint8_t *p, size_t len)
 	lrh_write_vcrc(p + len, crc16_update(CRC16_INIT, p, len));
 }
 
-bool lrh_is_intact_parts(const uint8_t *head, size_t head_len, const uint8_t *p,
-			 size_t len)
+bool lrh_is_intact(const uint8_t *p, size_t len)
 {
-	uint16_t state = crc16_update(CRC16_INIT, head, head_len);
 	uint8_t vcrc[LRH_VCRC_BYTES];
 
 	if (len < LRH_VCRC_BYTES)
 		return false;
 	len -= LRH_VCRC_BYTES;
-	lrh_write_vcrc(vcrc, crc16_update(state, p, len));
+	lrh_write_vcrc(vcrc, crc16_update(CRC16_INIT, p, len));
 	return memcmp(p + len, vcrc, LRH_VCRC_BYTES) == 0;
-}
-
-bool lrh_is_intact(const uint8_t *p, size_t len)
-{
-	return lrh_is_intact_parts(p, 0, p, len);
 }

@@ -74,10 +74,5 @@ void lrh_seal(uint8_t *p, size_t len);
 /* Returns whether the VCRC, which ends the `len` bytes at p, is right.  Returns
  * false if len < LRH_VCRC_BYTES. */
 bool lrh_is_intact(const uint8_t *p, size_t len);
-/* As lrh_is_intact, for a packet whose first `head_len` bytes are at `head`,
- * and whose other `len` bytes are at p.  The bytes at p may change meanwhile:
- * each of them is read once. */
-bool lrh_is_intact_parts(const uint8_t *head, size_t head_len, const uint8_t *p,
-			 size_t len);
 
 #endif
