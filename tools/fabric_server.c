@@ -29,8 +29,9 @@ enum {
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	SAY_MS = 10000,		/* between two sentences of say_closed */
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
-	/* most turns in a row that do not ask epoll for events */
-	TURNS_WITHOUT_EVENTS = 3,
+	/* Most turns in a row that do not ask epoll for events.  The packets
+	 * that one program gets in a turn more than these fit into its ring. */
+	TURNS_WITHOUT_EVENTS = 5,
 };
 
 /* Lets further connections wait, after accept4 has failed for want of a
@@ -203,9 +204,9 @@ static int turn_timeout(const struct fabric_server *s)
 }
 
 /* Serves the events that there are; if there are none, waits until one comes or
- * a timer is due.  While packets come in rings, three turns of four do not ask
+ * a timer is due.  While packets come in rings, five turns of six do not ask
  * for events, since the system call takes as long as a packet, and programs may
- * be woken once for packets of four turns. */
+ * be woken once for packets of six turns. */
 static void serve_events(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];
