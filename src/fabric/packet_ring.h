@@ -11,8 +11,8 @@
  * Neither process trusts the other: each word of the other process is read once
  * and checked, and only that copy is used.  After a wrong word the ring is
  * broken, and gives and takes nothing more.  The bytes of a packet may change
- * at any time, so the consumer copies all that it looks at, and looks at the
- *copy only.
+ * at any time, so the consumer copies what it looks at, and looks at the copy
+ * only.
  *
  *	0            64           4096                  PACKET_RING_BYTES
  *	+------------+------------+---------------------+
