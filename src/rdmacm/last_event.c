@@ -58,8 +58,11 @@ static void post_withheld(struct r_event *e)
  * event that is still withheld there. */
 static void post_requests(const struct rdma_event_channel *channel)
 {
-	uint64_t end = list_is_empty(&requests) ? 0 : first_serial(channel);
+	uint64_t end;
 
+	if (list_is_empty(&requests))
+		return;
+	end = first_serial(channel);
 	list_for_each_safe (n, &requests)
 		if (channel_of(r_event_of(n)) == channel &&
 		    r_event_of(n)->serial < end)
@@ -140,7 +143,8 @@ bool r_last_event_serve(bool only_new)
 	is_new_round = !only_new && now != round_ms;
 	if (is_new_round)
 		round_ms = now;
-	while ((e = next_after(serial, only_new))) {
+	while ((only_new || is_new_round) &&
+	       (e = next_after(serial, only_new))) {
 		e->was_served = true;
 		serial = e->serial;
 		d = r_id(e->base.id)->device;

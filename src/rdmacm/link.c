@@ -541,7 +541,7 @@ static void *run_thread(void *arg)
 			waits = true;
 			continue;
 		}
-		waits = take_messages(&in, n);
+		waits = take_messages(&in, n) && r_last_event_serve(false);
 	}
 	if (waits) { /* no other thread would post the withheld events */
 		r_take();
