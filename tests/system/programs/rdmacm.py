@@ -621,17 +621,21 @@ def deaths(rounds):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(t.path(name))
         s = listens("here", side("server", "-s", "-d"))
-        c = t.start([t.adverb, "run", "--", *side("client", "-c")])
+        c = t.start([t.adverb, "run", "--", *side("client", "-c", "-d")])
         time.sleep(dice.random() * 0.5)  # the random moment of the kill
         first, other, name = (s, c, "client") if dice.random() < 0.5 else \
             (c, s, "server")
         os.killpg(first.pid, signal.SIGKILL)
         t.finish(first, system.HANG)
         if other is s and "CONNECT_REQUEST" not in said("server"):
-            # The server has not seen the killed client, and serves the next one.
             # A server that has seen a client ends without a second one, which
             # would be one too many: rping takes any later request for the one
-            # that it serves.
+            # that it serves.  This server may see the killed client's request
+            # yet if that client has resolved the route.
+            if "resolve_route successful" in said("client"):
+                os.killpg(s.pid, signal.SIGKILL)
+                t.finish(s, system.HANG)
+                return
             t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"],
                          ADVERB_CM_FAST="1")
         # rping does not end by itself if the disconnect comes before rping has
