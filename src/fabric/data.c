@@ -307,13 +307,26 @@ static void send_packet(struct packet *p)
 		data_end_take(copy);
 }
 
-static int send_payload(struct data_end *end, struct packet *p,
-			struct payload *payload)
+/* As data_lend (is_lent) or data_send. */
+static int send_bytes(struct data_end *end, const uint8_t *bytes, size_t n,
+		      bool is_lent)
 {
-	int err = judge_packet(end, p, payload);
+	struct fabric *f = end->port->node->fabric;
+	struct payload *payload;
+	struct packet *p;
+	int err;
 
+	if (n > LRH_FRAME_MAX)
+		return -EINVAL;
+	p = packet_new_data(f, end->port);
+	if (!p)
+		return -ENOMEM;
+	payload = is_lent ? packet_payload_lent(f, bytes, n)
+			  : packet_payload(f, bytes, n);
+	err = payload ? judge_packet(end, p, payload) : -ENOMEM;
 	if (err) {
-		packet_release(end->port->node->fabric, payload);
+		if (payload)
+			packet_release(f, payload);
 		packet_drop(p);
 		return err;
 	}
@@ -322,35 +335,14 @@ static int send_payload(struct data_end *end, struct packet *p,
 	return 0;
 }
 
-/* As data_send, with a payload that `make` makes. */
-static int send_bytes(struct data_end *end, const uint8_t *bytes, size_t n,
-		      struct payload *(*make)(struct fabric *f,
-					      const uint8_t *bytes, size_t n))
-{
-	struct fabric *f = end->port->node->fabric;
-	struct payload *payload;
-	struct packet *p;
-
-	if (n > LRH_FRAME_MAX)
-		return -EINVAL;
-	p = packet_new_data(f, end->port);
-	if (!p)
-		return -ENOMEM;
-	payload = make(f, bytes, n);
-	if (payload)
-		return send_payload(end, p, payload);
-	packet_drop(p);
-	return -ENOMEM;
-}
-
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 {
-	return send_bytes(end, bytes, n, packet_payload);
+	return send_bytes(end, bytes, n, false);
 }
 
 int data_lend(struct data_end *end, const uint8_t *bytes, size_t n)
 {
-	return send_bytes(end, bytes, n, packet_payload_lent);
+	return send_bytes(end, bytes, n, true);
 }
 
 void data_settle(struct fabric *f)
@@ -387,8 +379,8 @@ void data_refused(struct data_end *end, const uint8_t *bytes, size_t n)
 
 	if (!p)
 		return;
-	if (read_headers(p, bytes, n) && lrh_is_intact(bytes, n) &&
-	    is_received(end, p) && has_sent(end, p)) {
+	if (read_headers(p, bytes, n) && is_received(end, p) &&
+	    has_sent(end, p)) {
 		port_info_count_qkey(port);
 		trap_qkey(port, p);
 	}

@@ -159,25 +159,28 @@ struct payload *packet_payload_lent(struct fabric *f, const uint8_t *bytes,
 	return payload;
 }
 
+/* Copies the lent bytes of a packet to their place in the packet at `to`. */
+static void copy_rest(const struct payload *payload, uint8_t *to)
+{
+	memcpy(to + PAYLOAD_HEAD, payload->lender + PAYLOAD_HEAD,
+	       payload->bytes - PAYLOAD_HEAD);
+}
+
 void packet_settle(struct payload *payload)
 {
 	if (!payload->lender)
 		return;
-	memcpy(payload->data + PAYLOAD_HEAD, payload->lender + PAYLOAD_HEAD,
-	       payload->bytes - PAYLOAD_HEAD);
+	copy_rest(payload, payload->data);
 	payload->lender = NULL;
 	list_remove(&payload->lent);
 }
 
 void packet_copy_bytes(const struct payload *payload, uint8_t *to)
 {
-	if (!payload->lender) {
-		memcpy(to, payload->data, payload->bytes);
-		return;
-	}
-	memcpy(to, payload->data, PAYLOAD_HEAD);
-	memcpy(to + PAYLOAD_HEAD, payload->lender + PAYLOAD_HEAD,
-	       payload->bytes - PAYLOAD_HEAD);
+	memcpy(to, payload->data,
+	       payload->lender ? PAYLOAD_HEAD : payload->bytes);
+	if (payload->lender)
+		copy_rest(payload, to);
 }
 
 void packet_release(struct fabric *f, struct payload *payload)
