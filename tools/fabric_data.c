@@ -20,8 +20,8 @@ enum {
 	/* Messages of the socket, or packets of the ring, in one turn, of a
 	 * program that has ended. */
 	REST = 1024,
-	/* Packets of one ring in one turn.  They are so few that their copies
-	 * are still in the core's cache when they are copied into a ring. */
+	/* Packets of one ring in one turn.  They are so few that the receiver
+	 * finds them in the core's cache, if it runs on the same core. */
 	PACKETS = 16,
 	/* the most looks in a row at an empty ring, while other rings have
 	 * packets */

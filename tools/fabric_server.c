@@ -30,7 +30,8 @@ enum {
 	SAY_MS = 10000,		/* between two sentences of say_closed */
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
 	/* Most turns in a row that do not ask epoll for events.  The packets
-	 * that one program gets in a turn more than these fit into its ring. */
+	 * that one program sends in a turn more than these fit into the ring of
+	 * one receiver. */
 	TURNS_WITHOUT_EVENTS = 5,
 };
 

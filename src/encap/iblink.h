@@ -70,8 +70,8 @@ struct iblink_inner {
 /* Reads the packet of `len` bytes at p, VCRC included.  Returns true if the
  * packet's frame (lrh_frame) and its ICRC are right; else *h and *inner are
  * undefined.  h->grh is set if h->lrh.lnh is LRH_NEXT_GLOBAL.  Ignores the
- * VCRC, which a port of the link checks (data_send): the ports of an emulated
- * subnet are in the fabric's process. */
+ * VCRC: the fabric's process checks the VCRC of a packet that has left the
+ * sender's memory before the fabric took it (data_send, data_lend). */
 bool iblink_open(const uint8_t *p, size_t len, struct iblink *h,
 		 struct iblink_inner *inner);
 

@@ -212,8 +212,7 @@ static void a_router_may_change_lrh_and_three_fields_of_the_grh(void **state)
 	assert_false(iblink_open(p, n, &got, &inner));
 }
 
-/* The port that receives the packet checks the VCRC, and iblink_open checks the
- * rest. */
+/* iblink_open checks all but the VCRC. */
 static bool is_accepted(const uint8_t *p, size_t n)
 {
 	struct iblink_inner inner;
