@@ -209,7 +209,7 @@ def unit(path):
     only(path, given, {"ExecStart", "UMask", "Environment", "DynamicUser",
                        "User", "RuntimeDirectory", "RuntimeDirectoryMode",
                        *RIGHTS})
-    if any(given[key] != value for key, value in RIGHTS.items()):
+    if any(given.get(key) != value for key, value in RIGHTS.items()):
         end("%s: %s must be as this script applies them" % (
             path, " and ".join(RIGHTS)))
     yield DAEMON % {"limits": "\n".join(limits), **given, "listen": listen,
