@@ -67,7 +67,9 @@ class Users:
 
     def _wait_for_broker(self):
         bound = time.monotonic() + 10
-        while not self._listens():
+        # The first poll() keeps _listens from a broker that has ended, of which
+        # the files in /proc cannot be read.
+        while self.broker.poll() is not None or not self._listens():
             if self.broker.poll() is not None or time.monotonic() > bound:
                 raise OSError("adverbd has ended, or is not ready after 10 s")
             time.sleep(0.01)
