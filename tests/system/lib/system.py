@@ -47,7 +47,8 @@ def is_root():
     """Returns whether this process is root of the machine, and so can become
     another user.  Root of a user namespace that maps one user alone cannot."""
     with open("/proc/self/uid_map") as f:
-        return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
+        count = sum(int(line.split()[2]) for line in f)
+    return os.geteuid() == 0 and count > NOBODY
 
 
 # A program that binds the port of RoCEv2 at all addresses, prints a line, and keeps
