@@ -251,8 +251,9 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	world_free(w);
 }
 
-/* A message must have both communication IDs, since a third host may know the
- * peer's ID from the REQ. */
+/* A message about a connection must have both communication IDs, except a REJ
+ * for a timeout.  Otherwise a third host that has seen the REQ, and so knows
+ * the peer's ID, could end the connection by a forged message. */
 static void a_message_without_our_id_changes_nothing(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REJ,  CMMSG_REP,

@@ -243,10 +243,10 @@ static void a_connection_takes_packets_of_its_lids_alone(void **state)
 	two_hcas_free(d);
 }
 
-/* The subnet manager gives the port of side 1 another LID.  The packets that
- * the peer sends to the new LID are received, since the SLID of the address
- * vector is that of the port, and not that of the time when the queue pair was
- * connected. */
+/* The subnet manager gives the port of side 1 another LID.  Side 1 then
+ * receives the packets that the peer sends to the new LID: the engine compares
+ * the DLID of a packet with the LID that the port has now, and not with the LID
+ * that the port had when the queue pair was connected. */
 static void a_connection_follows_the_lid_of_its_port(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -354,9 +354,9 @@ static void a_queue_pair_takes_packets_of_its_port_alone(void **state)
 	two_hcas_free(d);
 }
 
-/* Does the ICRC leave this bit of a packet without GRH out?  So it does with
- * the VL, with the byte of the BTH for FECN and BECN, and with the VCRC, which
- * the port of the link checks. */
+/* Returns whether the ICRC leaves out this bit of a packet without a GRH.  The
+ * ICRC leaves out the VL, the byte of the BTH with FECN and BECN, and the VCRC,
+ * which the port of the link checks. */
 static bool is_beside_icrc(uint32_t bit, uint32_t bits)
 {
 	return (bit >= 4 && bit < 8) || bit / 8 == LRH_BYTES + 4 ||

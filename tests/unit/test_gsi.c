@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/gsi: QP1 of one host sends MADs to QP1 of another, and drops and
- * counts all other packets.  The hosts are two addresses of a network
+/* broker/gsi: QP1 of one host sends MADs to QP1 of another host, which drops
+ * and counts all other packets.  The hosts are two addresses of a network
  * namespace. */
 #include "test.h"
 
@@ -182,9 +182,9 @@ static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	assert_int_equal(heard.count, before);
 }
 
-/* Sends a MAD to QP1 at `to` from this address, which may be another host's,
- * and from a port other than RoCEv2's.  scope: the interface of a link-local
- * address. */
+/* Sends a MAD to g, which is QP1 at `to`, from the address `ip`, which may be
+ * another host's, and from a port other than RoCEv2's.  Then g takes a turn.
+ * scope: the interface of `ip` if `ip` is link-local, else 0. */
 static void send_from(struct gsi *g, const struct inaddr *ip,
 		      const struct inaddr *to, uint32_t scope)
 {
@@ -201,8 +201,8 @@ static void send_from(struct gsi *g, const struct inaddr *ip,
 	size_t head = pkt_write_headers(b, &p);
 	struct udp_socket wire;
 
-	/* a socket that is bound to an interface sends only to that interface
-	 */
+	/* a bind to a link-local address would also bind the socket to the
+	 * interface, and the socket could not send by another interface */
 	if (!scope)
 		memcpy(&a.sin6_addr, ip->ip, 16);
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -297,8 +297,9 @@ static void add_address(uint32_t ifindex, const struct inaddr *a)
 	close(fd);
 }
 
-/* A program of this host may send a MAD from a link-local address of one
- * interface to an address of another interface. */
+/* A program of this host is able to send a MAD from a link-local address of one
+ * interface to an address of another interface.  QP1 there drops the MAD as
+ * forged. */
 static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 {
 	static struct gsi g;
@@ -392,9 +393,9 @@ static void await_numbered(struct gsi *g, int before, int count)
 	assert_int_equal(g->junk, 0);
 }
 
-/* A datagram has 32 frames at most.  Each frame must have the ICRC of its place
- * in the datagram, or the receiver counts junk, whether or not the kernel joins
- * the frames for the receiver. */
+/* A datagram has 32 frames at most.  The kernel gives segment n of a datagram
+ * the IPv4 id n, which the ICRC of frame n covers.  The receiver accepts each
+ * frame, whether or not the kernel joins the frames for the receiver. */
 static void mads_to_one_address_of_this_host_share_datagrams(void **state)
 {
 	const struct inaddr to = host_address(2);
@@ -567,8 +568,8 @@ static void owners_take_turns(void **state)
 		await_turn(&side[1], 1);
 }
 
-/* Shortens the kernel's questions for link-layer addresses, so that the test
- * takes less time. */
+/* Makes the kernel repeat its ARP requests after 20 ms, so that the kernel
+ * gives up sooner and the test takes less time. */
 static void ask_shortly(void)
 {
 	int fd = open("/proc/sys/net/ipv4/neigh/second/retrans_time_ms",
@@ -617,8 +618,9 @@ static void a_dead_address_of_one_owner_holds_up_no_other(void **state)
 }
 
 /* A limited number of MADs waits until gsi_flush sends them; further MADs are
- * counted as lost.  One owner gets half of the places.  Here QP1 has no socket,
- * so gsi_flush drops the MADs. */
+ * counted as lost.  An owner gets another block only if more blocks are free
+ * than the owner has: here owner 1 gets half of all blocks, and owner 2 half of
+ * the rest.  QP1 has no socket here, so gsi_flush drops the MADs. */
 static void the_number_of_waiting_mads_is_bounded(void **state)
 {
 	const uint32_t most = GSI_BLOCKS / 2 * UDP_BATCH;

@@ -101,8 +101,9 @@ static pid_t begin_inner(uid_t user, int *hold)
 
 /* Enters a user namespace that maps one user, and starts an inner process, in a
  * user namespace inside that one.  May the inner process bind a low port?
- * @drops: this process has no capabilities, so the kernel does not show this
- * process the namespace of the inner process.  Returns 0 or 1; 2: not even this
+ * @drops: this process drops its capabilities before it asks.  The kernel shows
+ * this process the namespace of the inner process nevertheless, since the user
+ * of this process has made that namespace.  Returns 0 or 1; 2: not even this
  * process may bind the port; NO_SPACE: no namespace can be made. */
 static int judge_inner(uid_t user, bool drops)
 {

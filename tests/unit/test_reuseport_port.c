@@ -298,7 +298,8 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	fd = listen_as(97);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
 	assert_non_null(strstr(why, "the broker of another version"));
-	/* that broker does not answer, so the text does not say what ends it */
+	/* that broker does not answer, so no words in parentheses after this
+	 * text say when that broker ends */
 	assert_true(other_version_name(text, sizeof(text)));
 	assert_non_null(strstr(text, "(protocol 97)"));
 	assert_string_equal(strstr(text, ": use one version"),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/user_receiver: the threads that receive from other users.  All clients
- * are this process, which gives their users as mere numbers. */
+/* broker/user_receiver: the threads that receive from other users.  This
+ * process has the client's end of each connection, and passes made-up user IDs
+ * as those of the clients. */
 #include "slow_close.h"
 #include "test.h"
 
@@ -316,8 +317,10 @@ int clock_gettime(clockid_t id, struct timespec *now)
 	return err;
 }
 
-/* The clock is set back while user_receiver_end waits for the thread, which
- * closes two slow descriptors and gets one signal. */
+/* During user_receiver_end, CLOCK_REALTIME is ahead for this process, but not
+ * for the kernel, as if the clock were set back after this process has read it.
+ * The thread closes two slow descriptors but gets only one signal, so
+ * user_receiver_end waits until its time limit. */
 static void a_clock_that_is_set_back_does_not_prolong_the_end(void **state)
 {
 	const struct proto m = {.brings = PROTO_FD_SOCKET};

@@ -86,7 +86,7 @@ def stopped(pids):
 
 
 def stops_are_survived():
-    """Stops each side of the rings in turn: the fabric, one end, both ends."""
+    """Stops each side of the rings in turn: the fabric, each end, both ends."""
     with managed() as (f, pid), ends(f, STEADY_TIMEOUT="19") as e:  # 2 s
         for pids in [pid], steady_pids(e)[:1], steady_pids(e)[1:], \
                 steady_pids(e):
