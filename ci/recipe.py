@@ -11,14 +11,16 @@
     github FILE       the `run:` of a GitHub workflow's jobs
     gitlab FILE       the `script:` of a GitLab pipeline's jobs
     pod FILE          all containers of a pod at once, each as the pod's user,
-                      without rights, in PID and mount namespaces of its own,
-                      all with one /dev/shm of 64 MiB
+                      without rights, in PID, mount and UTS namespaces of its
+                      own, all with one /dev/shm of 64 MiB
     unit FILE         ExecStart of a systemd unit with the unit's user,
                       variables and limits; if the unit has a socket, ExecStart
                       runs when the first client connects
 
-The scripts of pod and unit run as root in a bare root (ci/bare).  recipe.py fails
-if it does not know a key of FILE, so that each line of a recipe is tested.
+The scripts of pod and unit run as root in a bare root file system (ci/bare).
+recipe.py fails at a key of FILE that it neither applies nor has in a list of keys to
+leave out.  It does not look inside a key that it leaves out, and of a unit it reads
+only [Service] and, in the .socket file, [Socket].
 """
 
 import re
@@ -39,7 +41,7 @@ UNIT = re.compile(r"Type|Restart(Sec)?|RuntimeDirectoryPreserve|"
                   r"(Private|Protect|Restrict)\w+|"
                   r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+|"
                   r"Standard(Output|Error)")
-# The settings of rights that a unit must have, as DAEMON applies them.
+# A unit must have these settings of its rights, which DAEMON applies.
 RIGHTS = {"CapabilityBoundingSet": "", "NoNewPrivileges": "yes"}
 # ulimit's options.
 LETTERS = {"LimitNOFILE": "n", "LimitMEMLOCK": "l"}

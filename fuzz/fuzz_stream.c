@@ -17,7 +17,7 @@
 
 #define DEPTH	   16
 #define PIPE_BYTES (1u << 20)
-#define ROOM	   70000u /* the most bytes that one call gives */
+#define ROOM	   70000u /* bytes that one engine_stream_tx may write */
 
 /* A byte stream: bytes[tail..head) are under way. */
 struct pipe {

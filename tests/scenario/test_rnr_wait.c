@@ -60,8 +60,8 @@ static bool is_waiting(const struct two_hcas *d)
 	return engine_awaits_receive(s->engine, engine_qp_post_lock(s->side));
 }
 
-/* True: a request was executed or is left; *left is set as engine_resume_apart
- * sets it. */
+/* Returns whether a request was executed or *left is not NULL.  *left is set as
+ * engine_resume_apart sets it. */
 static bool poll_resumes(struct two_hcas *d, struct ibt_qp **left)
 {
 	struct two_hcas_side *s = &d->side[0];
@@ -303,7 +303,8 @@ static void a_long_message_is_left_for_the_progress_lock(void **state)
 	free_idle(d);
 }
 
-/* The program withdraws the memory of the message while the message waits. */
+/* The lkey of the message becomes invalid while the message waits, as after
+ * ibv_dereg_mr. */
 static void a_message_without_memory_is_left_for_the_progress_lock(void **state)
 {
 	struct two_hcas *d = begin_wait();
