@@ -157,8 +157,8 @@ static void a_variable_that_does_not_exist_is_reported(void **state)
 	}
 }
 
-/* One value for each variable, since a variable is reported once in a process.
- */
+/* The test sets one wrong value for each variable, since a variable is reported
+ * once in a process. */
 static void a_wrong_number_is_reported(void **state)
 {
 	static const char *const right[] = {"0", "60", "0x3c", "4294967295"};

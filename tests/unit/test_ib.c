@@ -158,7 +158,7 @@ static int see_adapter(void)
 	EXPECT(!device_gid(d, 1, 1, &gid) && device_gid(d, 1, 2, &gid));
 	EXPECT(!device_gid(d, 3, 0, &gid));
 	EXPECT(!device_gid(d, 1, FABRIC_GUIDS, &gid));
-	/* no address of this machine is the device's */
+	/* the port's GID is no address of this machine */
 	EXPECT(!netif_is_local(first) && netif_device(first, 0) < 0);
 	return 0;
 }

@@ -70,8 +70,8 @@ static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
 	run_in_child(fill_store_under_a_soft_limit);
 }
 
-/* Calls client_turn until the client has a broker, or until its hello to a
- * broker fails with `err`. */
+/* Calls client_turn, at least once, until the client has a broker, or until
+ * c->err, the reason why it has none, is `err`. */
 static void turn_until(struct client *c, int err)
 {
 	struct client_news news;

@@ -241,7 +241,9 @@ static void reuse_slot(void)
 	do
 		other = hash_of(peer_ip(1), ++class);
 	while ((other - hash) % SPORT_SLOTS || !((other - hash) % PORTS));
-	sport_open(&s, peer_ip(3), 3, LATER); /* no socket is fresh now */
+	/* After the sweep of this call the first pair's socket is not fresh, so
+	 * the sweep of the next call closes it. */
+	sport_open(&s, peer_ip(3), 3, LATER);
 	port[1] = sport_open(&s, peer_ip(1), class, 2 * LATER);
 	assert_int_equal(s.count, 2);
 }

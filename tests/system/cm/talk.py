@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests connections of rdma_cm without queue pairs, which the program talker
-makes: a process or a broker dies, a backlog is full, messages are malformed.
+"""Tests connections of rdma_cm.  The program talker makes them, without queue
+pairs: a process or a broker dies, a backlog is full, messages are malformed.
 Also tests transfers whose peer is stopped, ends or disconnects.  The two
 namespaces have a broker each."""
 
@@ -287,7 +287,7 @@ def silences():
         return pair
 
     def stopped(began):
-        # so many messages that the case ends the transfer
+        # The transfer would take too long to end by itself; the case ends it.
         words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "100000000"]
         pair = server, client = begun(words)
         try:
@@ -386,8 +386,8 @@ def many_connections():
         done = 0
 
         def connect_at_once():
-            """Makes @many connections at once and ends them all at once.  So at
-            one time at least as many connections are in TimeWait as during
+            """Makes @many connections at once and ends them all at once.  Then at
+            least as many connections are in TimeWait as at any time during
             loops()."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)

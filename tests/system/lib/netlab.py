@@ -138,9 +138,9 @@ class Lab:
 
     @contextlib.contextmanager
     def interface(self):
-        """Makes the link v0 for the time of a `with` statement: rdma_cm finds a
-        device by the address of an interface, and the loopback addresses of lo
-        belong to no device."""
+        """Makes the link v0 for the time of a `with` statement: rdma_bind_addr
+        finds a device by the address of an interface, and at a loopback address
+        gives an id no device (adverb(7))."""
         self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
                   ("10.1.0.2/24", "fd01::2/64"))
         try:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests each line of `adverb doctor`, in namespaces that lack what the line
-reports."""
+"""Tests the lines of `adverb doctor`.  In most cases a namespace, a filter of system
+calls, a limit or a variable takes away what the line reports."""
 
 import os
 import re
