@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Curves over the message size as SVG.  Both axes are logarithmic, a bar shows
-the least and the most of the rounds, and text is readable on a light and on a
-dark background."""
+"""Curves as SVG, most of them over the message size.  Both axes are
+logarithmic, a bar shows the least and the most of the rounds, and text is
+readable on a light and on a dark background."""
 
 import math
 from html import escape
@@ -52,7 +52,7 @@ class Axes:
 
     def ticks(self):
         """Yields the powers of ten up to the end of the axis.  If the axis spans
-        fewer than four of them, also yields 2 and 5 times each."""
+        less than a factor of 10000, also yields each power times 2 and times 5."""
         steps = (1, 2, 5) if self.y1 - self.y0 < 4 else (1,)
         for decade in range(self.y0, math.ceil(self.y1) + 1):
             for step in steps:
