@@ -200,7 +200,7 @@ static void a_full_table_takes_no_other_group(void **state)
 	serve_question(&w, FABRIC_PROTO_JOIN, 2, 100);
 	/* a group to which no queue pair is attached makes room for another
 	 * one at once; but the process leaves such groups before it joins
-	 * others, so it is never in more than LINK_GROUPS_MAX groups */
+	 * others, so no port is ever in more than LINK_GROUPS_MAX groups */
 	assert_int_equal(attach_group(&w, 2, 101), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 101);
 	for (uint8_t i = 0; i < LINK_GROUPS_MAX; i++) {

@@ -8,11 +8,10 @@
 
 #define BOX 8000 /* messages */
 
-/* The messages on their way from a side; a message that was delivered has no
- * bytes. */
+/* The messages on their way from a side. */
 struct box {
 	struct {
-		uint8_t *p;
+		uint8_t *p; /* NULL: the message was delivered */
 		uint32_t bytes;
 	} at[BOX];
 	uint32_t count;
@@ -20,7 +19,7 @@ struct box {
 
 static struct box boxes[2]; /* from side 0, from side 1 */
 
-/* Each segment carries 114 bytes of a tagged message, or 110 bytes of an
+/* A segment carries at most 114 bytes of a tagged message, or 110 bytes of an
  * untagged one. */
 static const struct stream_config config = {
 	.is_session = true, .ulpdu_max = STREAM_ULPDU_MIN, .ird = 4, .ord = 4};
@@ -37,7 +36,7 @@ static void open_session(struct joined *j)
 	empty_box(&boxes[0]);
 	empty_box(&boxes[1]);
 	joined_with(j, &config);
-	/* since each side may send first (RFC 6581 7) */
+	/* side 1 of a session may send first, too (RFC 6581 7) */
 	j->config[1].is_responder = false;
 	joined_open(j);
 }
@@ -270,7 +269,7 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	deliver_message(&j, 0, 0);
 	joined_same(&j, 0, 1000, 300);
 	boxes[0].count = 0;
-	/* a segment of a SEND is placed at once too, after the first segment */
+	/* a segment of a SEND is placed at once too, after the SEND's first */
 	two_hcas_recv(j.d, 1, 3000, 400);
 	joined_post(&j, HCA_WR_SEND, 0, 350, 0);
 	fill_box(&j, 0);
@@ -369,7 +368,8 @@ static void a_session_ends_behind_its_last_message(void **state)
 	part_joined(&j);
 }
 
-/* RFC 5040 7.2: the RDMAP Terminate is a segment like others. */
+/* RFC 5040 7.2.  The RDMAP Terminate is a segment of DDP, and not a control
+ * message of the session. */
 static void a_refused_access_ends_both_sides(void **state)
 {
 	struct joined j;
@@ -412,7 +412,7 @@ static void assert_session_ended(struct joined *j, const char *words)
 	assert_non_null(strstr(j->d->side[1].explained.detail, words));
 	assert_int_equal(fill_box(j, 1), 1); /* its Terminate */
 	assert_int_equal(joined_phase(j, 1), STREAM_OVER);
-	/* nothing is taken any more */
+	/* a message that comes now is not placed */
 	two_hcas_fill(j->d, 0, 0, 100);
 	if (boxes[0].count && boxes[0].at[0].p)
 		deliver_message(j, 0, 0);
@@ -420,7 +420,7 @@ static void assert_session_ended(struct joined *j, const char *words)
 	part_joined(j);
 }
 
-/* Opens a session.  A WRITE of one message, number 1, is on its way. */
+/* Opens a session.  A WRITE of one segment, with DDP-SSN 1, is on its way. */
 static void open_with_write(struct joined *j)
 {
 	open_session(j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A child process of a test, without capabilities and with low limits on open
- * files, beside descriptors in flight. */
+/* Helpers for tests of descriptors in flight, which are those in messages that
+ * no process has received: a child process without capabilities, a limit on
+ * open files, and a socket that keeps descriptors in flight. */
 #ifndef TESTS_UNIT_IN_FLIGHT_H
 #define TESTS_UNIT_IN_FLIGHT_H
 

@@ -10,8 +10,8 @@
 
 static struct server server;
 
-/* Asks for the arena of CLASS, whose descriptor cannot be sent, and returns the
- * answer (enum proto_arena). */
+/* Asks for the arena of CLASS, and returns the answer (enum proto_arena).  The
+ * answer would bring the owner's peer_wake_fd, which cannot be sent. */
 static uint32_t ask_at(struct conn *asker, int client, uint64_t now_ms)
 {
 	const struct proto question = {.kind = PROTO_ARENA, .value = CLASS};

@@ -72,8 +72,8 @@ static void a_descriptor_that_cannot_be_stored_moves_no_other(void **state)
 	close(third);
 }
 
-/* Opens a "store" whose first message has `size` bytes and n descriptors, which
- * must fail. */
+/* Calls fd_store_open, which must fail, for a socket whose first message has
+ * `size` bytes and n descriptors. */
 static void open_forged(struct brought *b, size_t size, size_t n)
 {
 	struct fd_store s;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rdmacm/ib_link, and ids on a host of a fabric.  A thread of the test plays
- * the fabric: it listens at ADVERB_FABRIC, brings a socket for messages of the
- * CM, and answers these.
+ * the fabric: it accepts connections at ADVERB_FABRIC, sends librdmacm one end
+ * of a socket pair, and answers the messages of the CM that librdmacm sends by
+ * this end.
  */
 #include "test.h"
 
@@ -36,11 +37,11 @@ static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
 static struct {
 	struct fabric_port port; /* the answer to FABRIC_PROTO_PORT */
 	bool brings_nothing; /* the answer to FABRIC_PROTO_CM has no socket */
-	int route_err;	     /* of CMPROTO_ROUTE */
+	int route_err;	     /* err of the answer to CMPROTO_ROUTE */
 	struct cmproto_path route;
-	enum cmproto_kind silent_at;	   /* 0: never */
+	enum cmproto_kind silent_at;	   /* gets no answer; 0: none */
 	bool names_nothing;		   /* new_id of answers is 0 */
-	uint8_t gid[16];		   /* of FABRIC_PROTO_CM */
+	uint8_t gid[16];		   /* the GID in FABRIC_PROTO_CM */
 	struct cmproto got[CMPROTO_EVENT]; /* the last of each kind */
 	sem_t got_one[CMPROTO_EVENT];
 	int cm;	      /* the fabric's end of the socket for the CM */
@@ -534,7 +535,7 @@ static void a_request_brings_the_path_back_to_the_peer(void **state)
 		&((const struct sockaddr_ib *)(const void *)from)->sib_addr,
 		peer, 16);
 	assert_int_equal(rdma_get_src_port(&id->base), htobe16(PORT));
-	rdma_destroy_id(&listener->base); /* and the request */
+	rdma_destroy_id(&listener->base); /* destroys the request's id, too */
 	await_kind(CMPROTO_RELEASE);
 	await_kind(CMPROTO_RELEASE);
 }

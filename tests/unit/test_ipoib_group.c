@@ -137,8 +137,8 @@ static void a_sender_that_may_not_become_a_member_still_sends(void **state)
 	assert_int_equal(s->sentences, 1);
 	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 2);
 	assert_int_equal(s->packets, 2);
-	/* the port asks again, and receives nothing from the group until then
-	 */
+	/* the port asks again later, and receives nothing from the group until
+	 * it may join */
 	asked = s->questions;
 	ipoib_turn(s->m, 2);
 	assert_int_equal(s->questions, asked);

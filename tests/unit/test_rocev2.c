@@ -91,7 +91,8 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 }
 
 /* About one of 2^16 damaged packets has a correct ICRC for some identification.
- * Any other damage makes the receiver check the identifications. */
+ * A damaged packet that has none makes the receiver check the identifications
+ * of its sender. */
 static void after_damage_identifications_are_checked(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -157,8 +158,8 @@ static void a_new_start_needs_two_packets(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, 30002, 0));
 }
 
-/* A kernel with 250 ticks a second adds up to one to the identification for
- * each tick of silence. */
+/* After a silence of n ticks, a sender's kernel adds at most n to the
+ * identification.  This sender's kernel has 250 ticks a second. */
 static void an_id_may_jump_further_after_a_silence(void **state)
 {
 	struct rocev2_senders s = {0};

@@ -75,8 +75,8 @@ static void a_refusal_costs_no_other_datagram(void **state)
 	udp_fini(&u);
 }
 
-/* A datagram from an address of this host to a socket of this test, which the
- * socket that is bound to `port` sends. */
+/* Returns a datagram from 127.0.0.1 to a socket of this test.  udp_send sends
+ * it from the socket that is bound to `port`; 0: from the main socket. */
 static struct udp_dgram dgram_to(const struct udp_socket *to, uint16_t port)
 {
 	struct udp_dgram d = {
@@ -93,8 +93,8 @@ static struct udp_dgram dgram_to(const struct udp_socket *to, uint16_t port)
 	return d;
 }
 
-/* A sender sets the class of a datagram as the default of its socket, which
- * holds for every datagram that the socket sends then. */
+/* A sender may make the class of a datagram the default of its socket.  Then
+ * all datagrams of one system call have this class. */
 static void each_datagram_of_a_batch_has_its_own_class(void **state)
 {
 	static const uint8_t tos[] = {0, 0x68, 0x68, 0, 8};

@@ -14,7 +14,7 @@ struct frame {
 	uint8_t opcode;
 	uint32_t psn;
 	uint32_t dest_qpn;
-	size_t len;	/* of bytes */
+	size_t len;	/* length of `bytes` */
 	uint8_t *bytes; /* owned by the struct frames */
 };
 

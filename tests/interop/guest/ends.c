@@ -68,7 +68,7 @@ static struct room *mem;
 static struct memory peer;
 static unsigned flushed;	  /* completions with a flush error */
 static unsigned done[256];	  /* by opcode: completions not awaited yet */
-static uint32_t got_bytes;	  /* of the last message */
+static uint32_t got_bytes;	  /* length of the last message */
 static bool is_error_due;	  /* an error of a request is no failure */
 static enum ibv_wc_status failed; /* the first status that was an error */
 

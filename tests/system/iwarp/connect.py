@@ -149,7 +149,7 @@ class Server:
         return r
 
 
-HOLD_LONG_NS = 2_000_000_000  # of iw_connect.c
+HOLD_LONG_NS = 2_000_000_000  # as in src/rdmacm/iw_connect.c
 RPING = ["rping", "-s", "-a", "127.0.0.1", "-p", "%", "-C", "3", "-v"]
 # With -P, rping serves many clients.
 RPING_MANY = ["rping", "-s", "-P", "-a", "127.0.0.1", "-p", "%", "-v"]
@@ -378,7 +378,8 @@ def played_servers():
         def read_opcode(s):
             head = read_exactly(s, 4)
             ulpdu = struct.unpack(">H", head[:2])[0]
-            # the pad to a multiple of four bytes, and the CRC
+            # the rest of the FPDU, which ends with a pad to a multiple of four bytes
+            # and the CRC
             read_exactly(s, -(-(2 + ulpdu) // 4) * 4 + 4 - len(head))
             return head[3] & 0xf
 

@@ -148,7 +148,7 @@ def manager_argv(log, *more, options=""):
     """Returns the command of an OpenSM that sweeps the subnet once, and then only
     after events.  The log has at most 32 MB, so that an error that OpenSM logs again
     and again does not fill the disk.  @more: further arguments.  @options: lines of
-    OpenSM's file of options, of which the last for an option is valid."""
+    OpenSM's file of options; they take precedence over LIFETIMES."""
     # Without this option OpenSM calls fsync after "SUBNET UP".  On a busy disk the
     # call takes seconds, and meanwhile OpenSM answers joins of multicast groups but
     # writes no tables of the switches.
