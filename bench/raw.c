@@ -233,8 +233,8 @@ static void measure_rounds(const struct raw_pingpong *p,
 	}
 }
 
-/* Handles SIGCHLD in end 0: end 1 has failed, and end 0 would wait for an
- * answer for ever. */
+/* Handles SIGCHLD in end 0: end 1 has ended, so end 0 would wait for its answer
+ * for ever. */
 static void end_without_answer(int signal_number)
 {
 	static const char text[] =

@@ -436,8 +436,8 @@ static void say_cm(struct script *s, uint32_t i)
 	send_with(s->client[i], &m, sizeof(m), NULL, 0);
 }
 
-/* Sends a message of any length, also an empty one.  The input gives the first
- * 64 bytes, and the value that all later bytes have. */
+/* Sends a message of 0 to sizeof(bytes) bytes.  The input gives the first 64
+ * bytes, and the value that all later bytes have. */
 static void say_noise(struct script *s, uint32_t i)
 {
 	uint8_t bytes[sizeof(struct cmproto) + 64];

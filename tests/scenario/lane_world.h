@@ -31,7 +31,9 @@ struct lane_world {
 	const char *names[LANE_WORLD_HOSTS];	 /* of each adapter */
 	uint32_t count;				 /* adapters */
 	uint64_t now_ms;
-	uint32_t sent; /* packets; the number of each is in the packet */
+	/* How many packets were sent; each packet contains how many were sent
+	 * before it. */
+	uint32_t sent;
 };
 
 /* Returns port `number` of the node `name`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/frames: frames that the kernel refuses to send are counted and reported,
- * and neither counted nor captured as sent. */
+/* host/frames: frames that the kernel refuses to send are reported.  They do
+ * not count as sent (tx_packets), and the capture does not contain them. */
 #include "test.h"
 
 #include <sys/stat.h>
@@ -24,8 +24,8 @@ static struct inaddr address_of(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	};
 }
 
-/* Makes two frames, which have two source addresses so that they are not one.
- */
+/* Makes two frames.  The two requests have different source addresses, because
+ * engine_tx puts packets of one path into one frame. */
 static void make_frames(struct two_hcas *d, struct engine_frame f[2])
 {
 	for (uint8_t i = 0; i < 2; i++) {
@@ -37,8 +37,8 @@ static void make_frames(struct two_hcas *d, struct engine_frame f[2])
 	assert_int_equal(engine_tx(progress.engine, f, 2, d->now_ns), 2);
 }
 
-/* Sends frame `refused` from a loopback address to another host, which the
- * kernel refuses, and the other frame to this host. */
+/* Sends two frames from a loopback address.  Frame number `refused` goes to
+ * another host, so the kernel refuses it; the other frame goes to this host. */
 static void send_two(struct two_hcas *d, int refused)
 {
 	struct engine_frame f[2];

@@ -399,7 +399,8 @@ static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
 	post_and_run(d);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
-	/* the poll may have found the bad memory; the engine fails the QP */
+	/* two_hcas_poll may have found the bad memory when it copied an eager
+	 * message; then the engine's next turn fails the QP */
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
 	two_hcas_free(d);
