@@ -9,9 +9,9 @@
 
 #define FEW 32 /* a low limit on open files */
 /* A limit on open files that is a little less than UNDER_WAY.  With a much
- * lower limit, descriptors that other programs of the user have in flight could
- * reach the limit alone: the fd store of each broker has 17 in flight, and more
- * for each class. */
+ * lower limit, the descriptors that other programs of the user have in flight
+ * could already exceed it: the fd store of each broker has 17 in flight, and
+ * more for each class. */
 #define HARD 990
 
 static const struct client_want silent = {
@@ -32,7 +32,8 @@ static inline void start_broker_and_run(void)
 }
 
 /* Starts a broker from a client without a low limit, and then runs @body in a
- * child.  The broker and both clients are of one user without capabilities. */
+ * child.  The broker, that client and the child are of one user, and have no
+ * capabilities. */
 static inline void run_beside_broker(void (*body)(void))
 {
 	beside = body;

@@ -164,9 +164,9 @@ static void the_lowest_bits_of_a_marker_are_ignored(void **state)
 	}
 }
 
-/* Sizes with each length of the pad, in FPDUs with no, one, two and over a
- * hundred markers.  All sizes are sent with and without CRC, and with and
- * without markers. */
+/* The sizes need pads of each length.  In streams with markers the FPDUs have
+ * no marker, one, two, and over a hundred.  All sizes are sent with and without
+ * CRC, and with and without markers. */
 static void each_size_is_received_as_it_was_sent(void **state)
 {
 	static const uint32_t sizes[] = {0,   1,   2,	3,   4,	   5,	497,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/iw_link: if the program closes the descriptors of the thread
- * adverb-iw, these are opened again, and the thread's connections fail with an
- * event.  Files of the program are left alone.  A deadline wakes the thread.  A
- * request is sent as soon as the connection is made.  After a request has come,
- * some time passes before the thread waits for the end of that connection. */
+/* rdmacm/iw_link: if the program closes a descriptor of the thread adverb-iw,
+ * the next r_iw_new opens it again.  If the thread finds its epoll set closed,
+ * the connections that only the thread could continue fail with an event.
+ * Files of the program are left alone.  A deadline wakes the thread.  A request
+ * is sent as soon as the connection is made.  After a request has come, some
+ * time passes before the thread waits for the end of that connection. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"

@@ -13,8 +13,8 @@ static uint64_t kernel_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A reading is between two readings of the kernel's clock, however long a
- * thread is held up between any two of the three. */
+/* The readings of util/monotonic lie between an earlier and a later reading of
+ * the kernel's clock, however much time passes between two of the readings. */
 static void the_time_is_that_of_the_kernels_clock(void **state)
 {
 	uint64_t before = kernel_ns(), ns = monotonic_ns(), ms = monotonic_ms(),

@@ -62,8 +62,9 @@ static int adopt_with(const int second[FD_STORE_MEMBER_FDS])
 	return adopt_both((int[]){group.member[0].fd, -1, -1}, second);
 }
 
-/* The caller names the limit that a broker has reached, and a client that is
- * told of another program looks for that program. */
+/* For -EMFILE, broker/greeting tells the client which limit was reached.  For
+ * -EADDRINUSE, the client would look for the broker of another version that
+ * holds the port. */
 static void a_limit_on_files_is_no_port_in_use(void **state)
 {
 	struct rlimit was, none;
@@ -419,7 +420,7 @@ static void seal_page(uint32_t i)
 	group.member[i].page_fd = fd;
 }
 
-/* A successor adopts pages that others have made. */
+/* A successor adopts pages that others have made, so a page may be sealed. */
 static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
 {
 	uint32_t class[4], sealed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* engine/source_check: the answers about the processes that own source ports.
- * The test is the host, and gives the time. */
+/* engine/source_check: the answers about the users that own source ports.  The
+ * test takes the place of the engine's caller: it answers, and gives the time.
+ */
 #include "test.h"
 
 #include "engine/inside.h"
@@ -11,7 +12,8 @@
 
 static struct engine engine;
 
-/* Replaces the host's function: the class is the upper part of the QPN. */
+/* Takes the place of the host's function: the class is the upper part of the
+ * QPN. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn >> 16;

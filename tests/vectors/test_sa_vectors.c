@@ -69,7 +69,8 @@ static void every_answer_is_read(void **state)
 	assert_int_equal(n, TEST_COUNT(answers));
 }
 
-/* Reads the record of a question, as if it were an answer with LIDs. */
+/* Reads the record of a question, as if it were an answer: sets the method, and
+ * the LIDs and the MTU without which sa_read refuses an answer. */
 static struct sa_answer read_question(const uint8_t *question, bool is_path)
 {
 	uint8_t mad[MAD_BYTES];

@@ -56,7 +56,8 @@ def both(f, argv, hosts, extra=("127.0.0.1",), **env):
     return t.finish(server, PATIENCE_S), t.finish(client, PATIENCE_S)
 
 
-# Hca1 and Hca3 are two switches apart; Hca2's port 2 is at the switch of Hca1.
+# The path between Hca1 and Hca3 has two switches; Hca2's port 2 is at the switch of
+# Hca1.
 FAR = [("Hca1", ["-d", "advib0", "-i", "1"]),
        ("Hca3", ["-d", "advib0", "-i", "1"])]
 NEAR = [("Hca1", ["-d", "advib0", "-i", "1"]),
@@ -308,8 +309,9 @@ def paths_of_perftest():
 
 def captured(f, argv, hosts):
     """Runs a server and a client, as both() does, which write captures.  Returns for
-    each side the packets of its capture that carry SENDs: a dict of their fields and,
-    for each, the CRC of the packet that was captured first."""
+    each side a dict of the packets of its capture that carry SENDs: the key is a
+    packet's fields, the value its CRC.  If several packets have the same fields, the
+    dict has the CRC of the first one."""
     (one, at_one), (two, at_two) = hosts
     paths = [t.path("server.pcapng"), t.path("client.pcapng")]
     for path in paths:
@@ -342,9 +344,10 @@ def captures_of_programs():
             sides = captured(f, ["ibv_rc_pingpong", "-n", "50", "-s", "5000",
                                  *more], FAR)
             # 50 messages in each direction, each of five packets of up to 1024
-            # bytes of payload.  A packet that is sent again has the same PSN, and
-            # another CRC if it asks for an acknowledgement then; the other side
-            # may have ended before it comes.
+            # bytes of payload.  captured() ignores packets that are sent again:
+            # such a packet has the same PSN, but another CRC if only then it asks
+            # for an acknowledgement, and the other side may have ended before the
+            # packet comes.
             for side in sides:
                 expect(len(side) == 500, "%d packets, not 500" % len(side))
             expect(sides[0] == sides[1], "the captures differ: %s" %
@@ -404,7 +407,7 @@ def links_that_end():
             expect(watcher.stdout.readline() == b"watches\n", "no watcher")
             lid = port_lid(f, "Hca3", "1")
             expect(lid, "Hca3 has no LID")
-            # the switch's port 1 leads to Hca3
+            # port 1 of Switch2 leads to Hca3
             f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "disable")
             line = watcher.stdout.readline().decode()
             while not line.startswith("PORT_ERR 1"):

@@ -44,8 +44,10 @@ HANG = 400
 
 
 def is_root():
-    """Returns whether this process is root of the machine, and so can become
-    another user.  Root of a user namespace that maps one user alone cannot."""
+    """Returns whether this process is root, and the first range of its user
+    namespace's uid_map has more than NOBODY user IDs, so that the process can become
+    another user.  The first range has all IDs for root of the machine, and one ID for
+    root of a user namespace that maps one user alone."""
     with open("/proc/self/uid_map") as f:
         count = sum(int(line.split()[2]) for line in f)
     return os.geteuid() == 0 and count > NOBODY
@@ -157,7 +159,8 @@ class Suite:
         self.started = []  # the processes of the case that runs
         if not self.options.list and not os.access(self.adverb, os.X_OK):
             sys.exit("%s is not built" % self.adverb)
-        # Unprivileged processes write captures and the runtime folder here.
+        # This folder is HOME of the unprivileged processes, which also write captures
+        # here.
         self.tmp = tempfile.mkdtemp(prefix="adverb-system-")
         os.chmod(self.tmp, 0o755)
         # Brokers write counters to the runtime folder, and clients wait meanwhile.
@@ -174,7 +177,8 @@ class Suite:
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("ADVERB_", "LD_"))}
-        # ci/setup unpacked these folders for a user who may not install.
+        # DEB_LIBRARIES names the folders of libraries that ci/setup has unpacked for a
+        # user who may not install.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
             # the scripts ibhosts and ibswitches start programs from here
@@ -188,8 +192,8 @@ class Suite:
 
     def unprivileged(self, argv):
         """Returns the command that runs @argv with no_new_privs, and as NOBODY if
-        this process is root of the machine.  Root of a user namespace keeps its
-        user, and loses its capabilities."""
+        is_root().  Root that is_root() excludes keeps its user, and loses its
+        capabilities."""
         drop = ["setpriv", "--no-new-privs"]
         if is_root():
             drop += ["--reuid", str(NOBODY), "--regid", str(NOBODY),
@@ -231,7 +235,8 @@ class Suite:
         return STRANGERS.sub("", text)
 
     def need_no_hostile(self, why):
-        """Skips a case that sees by design what mallory.py does."""
+        """Skips a case that the hostile user of mallory.py disturbs by design.
+        @why: the words of the message after "the hostile user"."""
         if self.is_beside_hostile:
             raise Skip("the hostile user " + why)
 
@@ -557,8 +562,8 @@ def port_sockets():
 
 def serving(pid="self"):
     """Returns the brokers that have begun to serve.  Until then the standard
-    error of a broker is a socket to the process that started it.  If such a
-    broker dies, that process believes that the broker cannot be run."""
+    error of a broker is a socket to the process that started it.  If a broker dies
+    before it serves, its starter believes that the broker cannot be run."""
     found = {}
     for broker, user in brokers(pid).items():
         try:

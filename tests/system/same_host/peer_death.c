@@ -512,8 +512,8 @@ static bool await_departure(pid_t victim, int in)
 }
 
 /* Waits for the end of the victim.  @good: the round has not failed so far.
- * After a failure the victim may wait for a process that has ended, so it is
- * killed.  Returns whether @good, and the victim has ended as death_of says. */
+ * After a failure kills the victim, which may wait for a process that has
+ * ended.  Returns whether @good, and the victim has ended as death_of says. */
 static bool reap_victim(pid_t victim, bool good)
 {
 	int status;
