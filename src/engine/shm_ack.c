@@ -91,10 +91,25 @@ void shm_ack_removed(struct shm_ack *b, const struct ibt_qp *q)
 		b->qps[index_of(q->qp->qpn)] = NULL;
 }
 
+/* Notes the peer's `accepted` for read_accepted, which ignores it.  q has sent
+ * nothing in its present connection, so a word for q is of an earlier
+ * connection of the same queue pairs: the word stays until the peer's queue
+ * pair is reset. */
+static void note_old_accepted(const struct shm_ack *b, struct ibt_qp *q)
+{
+	const struct credit_post *p = peer_post(b, q);
+
+	q->acks.old_accepted =
+		p ? atomic_load_explicit(&p->accepted, memory_order_relaxed)
+		  : 0;
+}
+
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 {
 	if (q->qp->state < HCA_QP_RTR)
 		shm_ack_leave(b, q);
+	else if (q->qp->state == HCA_QP_RTR && b->page)
+		note_old_accepted(b, q);
 }
 
 /* Does q need no words?  It needs none in ERR, or if it has neither
@@ -300,7 +315,8 @@ static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 		return false;
 	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
 	*psn = serial24((uint32_t)w & SERIAL24_MASK);
-	if (w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
+	if (w == q->acks.old_accepted ||
+	    w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
 	    serial24_is_before(r->max, *psn))
 		return false;
 	/* A READ completes only when its response comes, and the requests after

@@ -33,9 +33,12 @@
  * before it sends again.
  *
  * The bits of a word above the PSN are a hash of both QPNs.  A word with
- * another hash belongs to another connection and is ignored.  A word that
- * another process wrote is input: like a wrong ACK, a wrong PSN can complete
- * requests too early, but only requests of its own connection.
+ * another hash belongs to another connection and is ignored.  So is the word
+ * that `accepted` has when a queue pair enters RTR: it belongs to an earlier
+ * connection of the same two queue pairs.  If the peer writes the same word
+ * once more, the ACK comes as a packet, since `taken` does not follow.  A word
+ * that another process wrote is input: like a wrong ACK, a wrong PSN can
+ * complete requests too early, but only requests of its own connection.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -76,7 +79,8 @@ void shm_ack_init(struct shm_ack *b, struct ibt *t,
 /* Sets this process's own page, which is borrowed; NULL: all ACKs are
  * packets. */
 void shm_ack_open(struct shm_ack *b, struct credit_page *page);
-/* Frees q's words if q's state is before RTR.  Called after q was modified. */
+/* Frees q's words if q's state is before RTR.  Notes the word that the peer has
+ * left if q's state is RTR.  Called after q was modified. */
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
 /* Takes the words for q's QPN, unless another QP that is at work has them, q is
  * not an RC QP with a peer on this host, or this process has no page.  Called

@@ -185,6 +185,9 @@ struct shm_ack_state {
 	struct serial24 taken;
 	/* The ePSN when request_until_ns was set. */
 	struct serial24 request_epsn;
+	/* The peer's `accepted` when this QP entered RTR, which is no ACK for
+	 * the present connection; 0: there was none. */
+	uint64_t old_accepted;
 	/* When the wait of an ACK packet ends, if it waits because the last ACK
 	 * packet is still in flight, or because the peer reads the page. */
 	uint64_t reader_until_ns;

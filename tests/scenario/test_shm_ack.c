@@ -205,6 +205,35 @@ static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 	two_hcas_free(d);
 }
 
+/* Resets side i's queue pair, and connects it as `a` says. */
+static void connect_anew(struct two_hcas *d, int i, struct hca_qp_attr a)
+{
+	struct two_hcas_side *side = &d->side[i];
+	struct hca_qp_attr reset = {0};
+	const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX | HCA_QP_PORT |
+			      HCA_QP_ACCESS_FLAGS,
+		       rtr = HCA_QP_STATE | HCA_QP_AV | HCA_QP_PATH_MTU |
+			     HCA_QP_DEST_QPN | HCA_QP_RQ_PSN |
+			     HCA_QP_MAX_DEST_RD_ATOMIC | HCA_QP_MIN_RNR_TIMER,
+		       rts = HCA_QP_STATE | HCA_QP_SQ_PSN | HCA_QP_TIMEOUT |
+			     HCA_QP_RETRY_CNT | HCA_QP_RNR_RETRY |
+			     HCA_QP_MAX_QP_RD_ATOMIC;
+	const uint32_t states[] = {HCA_QP_RESET, HCA_QP_INIT, HCA_QP_RTR,
+				   HCA_QP_RTS},
+		       masks[] = {HCA_QP_STATE, init, rtr, rts};
+	const char *why = "";
+
+	for (int k = 0; k < 4; k++) {
+		struct hca_qp_attr *to = k ? &a : &reset;
+
+		to->qp_state = states[k];
+		assert_int_equal(engine_qp_modify(side->engine, side->side, to,
+						  masks[k], side->ip, d->now_ns,
+						  &why),
+				 0);
+	}
+}
+
 /* Makes two programs that read ACKs in each other's page.  The pages have a
  * capacity of 0, so no credits limit the bytes in flight. */
 static struct two_hcas *two_with_pages(struct sent *s,
@@ -215,34 +244,11 @@ static struct two_hcas *two_with_pages(struct sent *s,
 	memset(page, 0, 2 * sizeof(*page));
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *side = &d->side[i];
-		struct hca_qp_attr a = side->qp->attr, reset = {0};
-		const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX |
-				      HCA_QP_PORT | HCA_QP_ACCESS_FLAGS,
-			       rtr = HCA_QP_STATE | HCA_QP_AV |
-				     HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
-				     HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
-				     HCA_QP_MIN_RNR_TIMER,
-			       rts = HCA_QP_STATE | HCA_QP_SQ_PSN |
-				     HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
-				     HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC;
-		const uint32_t states[] = {HCA_QP_RESET, HCA_QP_INIT,
-					   HCA_QP_RTR, HCA_QP_RTS},
-			       masks[] = {HCA_QP_STATE, init, rtr, rts};
-		const char *why = "";
 
 		engine_inbox(side->engine, &page[i], (uint32_t)i, 0, false);
 		engine_page(side->engine, d->side[!i].qp->qpn, &page[!i]);
 		shm_ack_open(engine_shm_ack(side->engine), &page[i]);
-		for (int k = 0; k < 4; k++) {
-			struct hca_qp_attr *to = k ? &a : &reset;
-
-			to->qp_state = states[k];
-			assert_int_equal(engine_qp_modify(side->engine,
-							  side->side, to,
-							  masks[k], side->ip,
-							  d->now_ns, &why),
-					 0);
-		}
+		connect_anew(d, i, side->qp->attr);
 		two_hcas_recv(d, i, 0, 32768);
 		two_hcas_recv(d, i, 0, 32768);
 	}
@@ -557,6 +563,58 @@ static void shm_acks_of_another_connection_are_ignored(void **state)
 	two_hcas_free(d);
 }
 
+/* The peer is in ERR when this side connects again with the same first PSN.
+ * The peer's word for the earlier connection is no ACK for the new requests. */
+static void a_shm_ack_of_an_earlier_connection_is_ignored(void **state)
+{
+	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_pages(&s, page);
+	struct two_hcas_side *peer = &d->side[1];
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+	const char *why = "";
+	struct cqe c;
+
+	send_message(d, 0);
+	shm_ack_look(shm_ack, d->now_ns);
+	engine_hold_acks(peer->engine, false);
+	two_hcas_run(d, d->now_ns + 1);
+	assert_int_equal(count_completions(d, 0), 1);
+	assert_int_equal(engine_qp_modify(peer->engine, peer->side, &err,
+					  HCA_QP_STATE, peer->ip, d->now_ns,
+					  &why),
+			 0);
+	connect_anew(d, 0, d->side[0].qp->attr);
+	send_message(d, 0);
+	assert_false(shm_ack_has_news(shm_ack));
+	shm_ack_look(shm_ack, d->now_ns);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_RETRY_EXC_ERR);
+	two_hcas_free(d);
+}
+
+/* The peer clears its word when it is reset, so no word is ignored. */
+static void shm_acks_work_after_both_sides_connect_again(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_pages(&s, page);
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+
+	for (int round = 0; round < 2; round++) {
+		send_message(d, 0);
+		assert_true(shm_ack_has_news(shm_ack));
+		shm_ack_look(shm_ack, d->now_ns);
+		assert_int_equal(count_completions(d, 0), 1);
+		connect_anew(d, 1, d->side[1].qp->attr);
+		connect_anew(d, 0, d->side[0].qp->attr);
+		two_hcas_recv(d, 1, 0, 32768);
+	}
+	two_hcas_free(d);
+}
+
 /* Answers arrive again, and no side holds back ACKs. */
 static void let_all_through(struct two_hcas *d)
 {
@@ -784,6 +842,8 @@ int main(void)
 		cmocka_unit_test(
 			a_new_queue_pair_has_no_shm_ack_of_a_removed_one),
 		cmocka_unit_test(shm_acks_of_another_connection_are_ignored),
+		cmocka_unit_test(a_shm_ack_of_an_earlier_connection_is_ignored),
+		cmocka_unit_test(shm_acks_work_after_both_sides_connect_again),
 		cmocka_unit_test(a_shm_ack_waits_for_the_response_to_a_read),
 		cmocka_unit_test(a_read_hides_no_shm_ack_of_an_earlier_request),
 		cmocka_unit_test(
