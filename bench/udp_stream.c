@@ -297,7 +297,8 @@ static void build_datagram(struct sender *t, int which, int slot, size_t count)
 	memcpy(CMSG_DATA(c), &size, sizeof(size));
 }
 
-/* Sends the @count packets of a message from packet @index on, in one call. */
+/* Sends the @count packets of a message from packet @index on, by one sendmmsg
+ * unless the kernel takes only some of the datagrams. */
 static void send_train(struct sender *t, size_t index, size_t count)
 {
 	size_t per = DATAGRAM / (HEADER + t->o->packet + TRAILER);

@@ -134,7 +134,7 @@ static void open_again(struct script *s, int index)
 	FUZZ_REQUIRE(s->ends[index] && !err);
 }
 
-/* Turns the subnet until no work is due.  This takes several turns if more
+/* Calls fabric_turn until no work is due.  This takes several calls if more
  * packets wait for a link than the link carries in one turn (turn_blocks). */
 static void run_turns(struct script *s)
 {

@@ -119,7 +119,8 @@ static void compare_cuts(struct script *script,
 		      parts.state == STARTUP_REQUESTED));
 }
 
-/* Gives an end a frame of the input's bytes, mostly with the right key. */
+/* Calls compare_cuts with a frame of the input's bytes, mostly with the right
+ * key. */
 static void run_stream(struct script *script)
 {
 	struct startup_offer offer = some_offer(script);
@@ -144,7 +145,7 @@ static void run_stream(struct script *script)
 	compare_cuts(script, &offer, how & 4, stream, n);
 }
 
-/* Requires that two ends between which no byte was changed agree. */
+/* Requires that two ends agree.  No byte between them was changed. */
 static void require_agreement(const struct startup *initiator,
 			      const struct startup *responder)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fabric/packet_ring: a producer and a consumer of one ring.  The first byte of
- * the input chooses the kind of run, and the rest the steps.  In a run without
+ * the input chooses the kind of run, the next two bytes choose the first
+ * indices of the ring, and the rest chooses the steps.  In a run without
  * HOSTILE, all packets arrive in order, and no wake-up is lost.  In a run with
  * HOSTILE, any word of the ring may change between the steps, as a peer that
  * has the memory can change it; with BY_THREAD a thread changes words during
@@ -31,8 +32,8 @@
 /* Bits of the first byte of the input. */
 enum { HOSTILE = 1, BY_THREAD = 2, SLOW = 4 };
 
-/* A packet that was put in a run without HOSTILE.  All its bytes have the value
- * mark. */
+/* A packet that was put.  All its bytes have the value mark.  Only check_packet
+ * reads this struct, in a run without HOSTILE. */
 struct put {
 	uint32_t bytes;
 	uint8_t mark;
@@ -43,8 +44,8 @@ struct script {
 	uint8_t *memory; /* of the ring */
 	struct packet_ring_out out;
 	struct packet_ring_in from;
-	/* puts[first..last): the packets that were not taken; the indices count
-	 * all packets. */
+	/* puts[i % BLOCKS]: packet number i, from 0.  first: how many packets
+	 * check_packet has checked.  last: how many were put. */
 	struct put puts[BLOCKS];
 	uint32_t first, last;
 	bool is_hostile, is_slow;
@@ -70,9 +71,10 @@ static uint8_t *map_ring(void)
 	return base + PAGE;
 }
 
-/* Sets all indices of the ring to one value: for half of the inputs less than
- * 256 below BLOCKS, and for the others less than 256 below 2^32.  So a few long
- * packets pass the last block and, for the others, the greatest index. */
+/* Sets all indices of the ring to one value, which is less than BLOCKS / 16
+ * below BLOCKS for half of the inputs, and less than BLOCKS / 16 below 2^32 for
+ * the others.  So a few long packets pass the last block and, for the others,
+ * the greatest index. */
 static void begin_ring(struct script *s)
 {
 	uint32_t random = input_u16(&s->in), end = random & 1 ? 0 : BLOCKS;
@@ -89,7 +91,8 @@ static void begin_ring(struct script *s)
 
 /* ---- the hostile peer ---- */
 
-/* Returns a word of a side, a length that a side reads next, or any word. */
+/* Returns an index or a flag of the ring, a word at the beginning of a block,
+ * or any word. */
 static shared_u32 *choose_word(struct script *s, uint32_t random)
 {
 	struct packet_ring_words *words = (void *)s->memory;
@@ -119,8 +122,9 @@ static shared_u32 *choose_word(struct script *s, uint32_t random)
 	}
 }
 
-/* Sets the word to a value near its own, to a length or an index near a limit,
- * or to a random value. */
+/* Adds a small number or about BLOCKS to the word, or changes one bit of it, or
+ * sets it to a length or an index near a limit, to 0 or 1, or to a random
+ * value. */
 static void change_word(shared_u32 *word, uint32_t random)
 {
 	uint32_t small = random % 256;
@@ -169,8 +173,8 @@ static void *change_words(void *arg)
 
 /* ---- the producer ---- */
 
-/* Returns whether n bytes at p, and the word before them, are inside of the
- * blocks. */
+/* Returns whether n bytes at p, and the PACKET_RING_HEAD bytes before them, lie
+ * within the blocks. */
 static bool is_inside(const struct script *s, const uint8_t *p, size_t n)
 {
 	size_t at = (size_t)(p - s->memory);
@@ -267,7 +271,8 @@ static void idle_ring(struct script *s)
 
 	if (s->is_hostile)
 		return;
-	/* packets that were published and not taken */
+	/* the consumer may wait if, and only if, it has taken all that was
+	 * published */
 	FUZZ_REQUIRE(is_idle == (s->out.shown == s->from.head));
 	s->is_idle = is_idle;
 }
@@ -318,7 +323,8 @@ static void run_step(struct script *s)
 	check_indices(s);
 }
 
-/* All packets that were put arrive. */
+/* Takes the packets that are left.  In a run without HOSTILE, all packets that
+ * were put have then arrived, and the producer does not wait for room. */
 static void take_rest(struct script *s)
 {
 	publish_packets(s);

@@ -26,7 +26,7 @@ struct message {
 	uint32_t bytes;
 };
 
-/* box[i] goes from side i to the other side. */
+/* box[i]: the messages under way from side i to the other side. */
 struct script {
 	struct input_bytes in;
 	struct two_hcas *two_hcas;

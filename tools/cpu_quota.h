@@ -10,9 +10,10 @@
  * membership: a file with the groups of the process, /proc/self/cgroup.  The
  * groups of version 2 count, and those of version 1 that are below mounts/cpu.
  *
- * A group that is not below `mounts` is passed over: a container may see its
- * own group there as the uppermost one, although `membership` has the group's
- * path on the host.
+ * A group of `membership` that has no folder below `mounts` counts as one
+ * without a quota.  This happens in a container: `mounts` may show the
+ * container's own group as the uppermost one, although `membership` has the
+ * group's path on the host.
  */
 long cpu_quota_percent(const char *mounts, const char *membership);
 

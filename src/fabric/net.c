@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 1024
-#define CA_GUIDS       0x100000 /* first GUIDs without an = line, as in ibsim */
-#define SWITCH_GUIDS   0x200000
-#define ROUTER_GUIDS   0x300000
+#define CA_GUIDS       0x100000 /* first GUID without an = line, as in ibsim */
+#define SWITCH_GUIDS   0x200000 /* the same of switches, as in ibsim */
+#define ROUTER_GUIDS   0x300000 /* the same of routers; ibsim has 0 */
 #define WIDTH_4X       2
 #define SPEED_SDR      1
 #define PORTS_MAX      254 /* port 255 means all ports */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The progress loop of a process, which is side 0 of two adapters.  The test's
- * thread plays the threads of the process. */
+/* The progress loop of a process that has side 0 of a struct two_hcas.  The
+ * test's thread makes the calls that the threads of such a process make. */
 #ifndef TESTS_SCENARIO_SIDE_PROGRESS_H
 #define TESTS_SCENARIO_SIDE_PROGRESS_H
 
@@ -61,9 +61,8 @@ static inline bool never_over(void *arg)
 	return false;
 }
 
-/* Makes progress as the leader does, which is the thread that is about to wait
- * for work.  Returns the events of the sockets for which the leader would wait.
- */
+/* Makes progress as the leader (host/leader.h) does before it waits for work.
+ * Returns the events of the sockets for which the leader would wait. */
 static inline short rest_once(void)
 {
 	const struct host_sleep sleep = {.is_over = never_over};

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #define SOMEBODY 65534
-/* longer than an answer about the port is kept */
+/* a time after which an answer about the port is no longer kept */
 #define FORGOTTEN_MS 250
 
 /* Returns a socket of this type that listens at that abstract name.  Ends the
@@ -110,9 +110,10 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
-/* The number of names with a version, and of names with another number.  More
- * names would take long: for each name with a version, a search may look at all
- * descriptors of the process that listens there. */
+/* The number of names of each of two kinds: names with a version, and names
+ * with a number that is no version.  More names would take long: for each name
+ * with a version, a search may look at all descriptors of the process that
+ * listens there. */
 enum { NAMES = 100 };
 
 /* Makes this process listen where brokers of many versions would, and at as
@@ -125,7 +126,8 @@ static void listen_at_many_names(void)
 		listen_as(UINT16_MAX + i);
 }
 
-/* Any user can listen at such names. */
+/* Any user can listen at many names like a broker's, so a search that stops
+ * after some names could miss the broker. */
 static void a_broker_of_another_version_is_found_among_many_names(void **state)
 {
 	struct rlimit files;
@@ -236,7 +238,7 @@ static void names_of_other_users_cost_no_connection(void **state)
 	end_listener(pid, stop);
 }
 
-/* The broker does not accept: its queue is full. */
+/* The broker accepts no connection, so the queue of its listener gets full. */
 static void a_broker_with_a_full_queue_is_found(void **state)
 {
 	int fd = listen_as(97), waiting[16], n = 0;

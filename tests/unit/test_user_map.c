@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/user_map: users in the initial user namespace, and in one that maps no
- * user. */
+/* util/user_map: users in the test's own user namespace, and in one that maps
+ * no user. */
 #include "test.h"
 
 #include <sched.h>
