@@ -101,8 +101,8 @@ static inline void assert_received(struct world *w, int side, uint64_t to,
 			    w->d->side[!side].memory.bytes + from, BYTES);
 }
 
-/* Receives the process's question about a port.  Returns the answer with the
- * state w->port.  The test may change the answer, and sends it by
+/* Receives the process's question about a port.  Returns the answer, whose
+ * member `port` is w->port.  The caller may change the answer, and sends it by
  * fabric_peer_answer. */
 static inline struct fabric_proto take_question(struct world *w, uint32_t port)
 {

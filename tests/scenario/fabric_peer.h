@@ -18,7 +18,7 @@
 #define FABRIC_PEER_HOST	"H"
 #define FABRIC_PEER_PATIENCE_MS 60000
 
-/* The socket at which the fabric listens. */
+/* The path of the socket at which the fabric listens. */
 extern char fabric_peer_path[];
 
 /* The fault of the test's fabric.  From NUMBERS_DIFFER to PIPE_AS_DESCRIPTOR

@@ -54,7 +54,7 @@ struct two_hcas {
 	void (*turns)(int side);   /* called before a side works; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 	bool is_broker_mute;	   /* ENGINE_ASK_PEER gets no answer */
-	uint32_t asked;		   /* questions about source ports so far */
+	uint32_t asked; /* answered questions about source ports so far */
 	/* Questions about source ports get no answer. */
 	bool is_silent;
 	struct subnet *subnet; /* by LID: carries the packets; else NULL */

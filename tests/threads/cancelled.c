@@ -184,7 +184,7 @@ static void a_channel_is_destroyed_while_a_thread_sleeps_for_it(void)
 }
 #endif
 
-static const char *call; /* the last call of the cancelled thread */
+static const char *call; /* the latest call of the thread of cancel_in */
 static atomic_bool is_through;
 
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))

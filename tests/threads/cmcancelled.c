@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cmcancelled: a program cancels (pthread_cancel) a thread that uses librdmacm.
- * The thread ends only where it waits for an event or for the program, and
- * leaves no lock and no channel behind.
+ * The thread ends only where it waits for an event, or until the program
+ * acknowledges an event.  The thread leaves no lock locked, and leaves open no
+ * channel that rdma_migrate_id has made.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 
 #define RESOLVE_MS 60000
 
-static const char *call; /* the call that was begun last */
+static const char *call; /* the latest call by CALL or DONE */
 static struct rdma_event_channel *channel;
 static struct ids {
 	struct rdma_cm_id *listener, *active;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * forked: a program forks while threads open and close the device, post, bind
- * ids or allocate device memory, and each child opens the device anew and uses
+ * ids or allocate device memory, and the child opens the device anew and uses
  * both libraries.  A lock that the parent's thread held at the fork, or an
  * object that was half made, must not stop the child, which has no such thread.
- * In one case the child closes the device while objects of the parent point to
- * the context.
+ * In one other case the child only closes the device, while objects of the
+ * parent point to the context.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -112,7 +112,8 @@ static void take_memory(struct ibv_context *c)
 	check_need(!ibv_free_dm(dm), "ibv_free_dm");
 }
 
-/* Holds the lock of device memory for about half of the time. */
+/* Allocates and frees device memory again and again.  ibv_free_dm unmaps the
+ * memory under the lock of device memory, so a fork may find the lock held. */
 static void use_memory(void)
 {
 	struct ibv_context *c = open_device();

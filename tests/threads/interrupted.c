@@ -208,8 +208,8 @@ static void spin_ns(long ns)
 
 static atomic_int rounds;
 
-/* Sends a WRITE, which wakes the sleeper but completes nothing for it, and then
- * a signal. */
+/* Posts a WRITE, which completes nothing for the sleeper, and sends a signal.
+ * If the WRITE goes by packets, its packet also wakes the sleeper. */
 static void *interrupt_during_progress(void *arg)
 {
 	const pthread_t sleeper = *(pthread_t *)arg;

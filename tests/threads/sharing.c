@@ -31,7 +31,7 @@
 #define LINKS_MAX   4
 #define MANY	    200 /* threads of the last case */
 #define MANY_ROUNDS 20
-#define MESSAGES    4000 /* messages, and requests, of each case */
+#define MESSAGES    4000 /* of a case; one case has SLEEPERS more messages */
 #define SLEEPERS    3
 #define BATCH	    4
 #define UNPOLLED    200 /* receives whose completions the CQ has room for */
@@ -73,7 +73,8 @@ static struct ibv_srq *srq;
 static pid_t peer; /* the other process */
 static bool is_passive;
 
-/* Has the other process ended?  Leaves its status for main. */
+/* Returns whether the other process has ended.  If that process is the child,
+ * main can still get its status by waitpid. */
 static bool has_peer_ended(void)
 {
 	siginfo_t info = {0};
@@ -92,7 +93,9 @@ static void need_peer(void)
 }
 
 /* Waits until the other process has set the word.  Ends the program if that
- * process ends without doing so; the last word is set just before its end. */
+ * process has ended and has not set the word.  The word is loaded again after
+ * the end is known, because the process may have set the word and then ended
+ * between the first load and the look at the process. */
 static void wait_for(atomic_bool *word)
 {
 	while (!atomic_load(word)) {

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # with_broker.sh ADVERBD PROGRAM [ARG...]: runs PROGRAM in a network namespace
-# of its own, in which ADVERBD already listens.  PROGRAM must not start a broker
-# itself: ThreadSanitizer would take the clone(2) with shared memory, by which a
-# program starts a broker, for a fork.
+# of its own, in which ADVERBD already listens.  So PROGRAM need not start a
+# broker, and the broker is killed when PROGRAM has ended.
 if ! unshare -Urn true 2>/dev/null; then
 	echo "skipped ${2##*/}: no user namespaces here"
 	echo "0 passed, 0 failed, 1 skipped"
