@@ -33,7 +33,7 @@ static inline bool sa_asks_path(const uint8_t *mad)
 	return bytes_get16(mad + SA_AT_ATTRIBUTE) == 0x35;
 }
 
-/* Does the question leave a group? */
+/* Does the question ask to leave a group? */
 static inline bool sa_asks_leave(const uint8_t *mad)
 {
 	return mad[SA_AT_METHOD] == 0x15;
@@ -58,8 +58,8 @@ static inline void sa_answer_path(uint8_t *mad, uint16_t dlid, uint16_t slid,
 	mad[SA_AT_RECORD + 54] = SA_EXACTLY | mtu;
 }
 
-/* Makes the question its answer: sets the method of a response and the status.
- */
+/* Turns the question into the answer: sets the method of a response and the
+ * status. */
 static inline void sa_answer(uint8_t *mad, uint16_t status)
 {
 	mad[SA_AT_METHOD] = sa_asks_leave(mad) ? 0x95 : 0x81;

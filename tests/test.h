@@ -38,7 +38,8 @@ enum { TEST_WAIT_S = 120, TEST_WAIT_MS = TEST_WAIT_S * 1000 };
 
 /* Raises the soft limit on open files of each test program, as adverbd raises
  * its own: the descriptors that all programs of the user have in flight count
- * against that limit, and test_broker_limits leaves 1000 in flight. */
+ * against that limit, and leave_in_flight of in_flight.h leaves 1000 in flight.
+ */
 __attribute__((constructor)) static void test_raise_files(void)
 {
 	const rlim_t enough = 65536;

@@ -73,8 +73,8 @@ static inline int listen_there(void)
 }
 
 /* Accepts connections until a client sends something on one, and returns this
- * connection.  A client first makes another connection, on which it sends
- * nothing: it only finds out which process listens (proto_look).  The test
+ * connection.  A client first makes another connection, on which the client
+ * sends nothing, to find out which process listens (proto_look).  The test
  * fails if no connection comes for TEST_WAIT_MS. */
 static inline int accept_client(int listener)
 {
@@ -166,8 +166,8 @@ static inline void open_and_report(int go, int out, int hold)
 	_exit(0);
 }
 
-/* Kills the broker after LIFE_MS of the test's time, and waits until the kernel
- * has closed the broker's descriptors. */
+/* Moves the test's clock on by LIFE_MS, kills the broker, and waits until the
+ * kernel has closed the broker's descriptors. */
 static inline void end_broker(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);

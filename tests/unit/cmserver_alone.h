@@ -140,9 +140,10 @@ static inline struct cmproto resume_live(uint32_t local_id)
 /* The address of a peer on another host. */
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
-/* Resumes `count` established connections with queue pairs of the peer `ip`,
- * from `first` on.  scope: the interface of a link-local ip.  are_sealed: each
- * note has the broker's seal. */
+/* Resumes `count` established connections with the peer `ip`.  The QPNs of the
+ * peer's queue pairs are `first` and the numbers that follow.  scope: the
+ * interface of a link-local ip.  are_sealed: each note has the broker's seal.
+ */
 static inline void connect_to(struct alone *a, const uint8_t ip[16],
 			      uint32_t scope, uint32_t first, uint32_t count,
 			      bool are_sealed)

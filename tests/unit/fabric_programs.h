@@ -37,7 +37,7 @@ enum {
 	LID_B = 17,
 	LID_SM = 18,
 	LID_A2 = 19,
-	TIMEOUT = 24,	    /* the longest, 69 s: nothing is sent again */
+	TIMEOUT = 24,	    /* 69 s, the longest in cm: nothing is sent again */
 	SHORT_TIMEOUT = 14, /* about 67 ms */
 	AT_LID = 16,	    /* in PortInfo */
 	AT_SM_LID = 18,
@@ -474,7 +474,7 @@ static inline void assert_path(const struct cmproto_path *by, uint16_t local,
 	assert_false(by->is_global);
 }
 
-/* Connects a with the listener of b, up to the RTU. `from` and `to` are the
+/* Connects a with the listener of b, up to the RTU.  `from` and `to` are the
  * LIDs of the path that the subnet administration must give to a.  Returns the
  * object of b's end. */
 static inline uint32_t begin_pair(struct program *a, const struct program *b,

@@ -250,8 +250,8 @@ static inline void receive_packet(struct seen *s, const struct ipoib_from *from,
 	receive_packet_at(s, from, type, payload, bytes, 0);
 }
 
-/* Writes an IPv4 packet of `bytes` bytes to dst, with the protocol number of
- * UDP. */
+/* Writes at p an IPv4 packet of `bytes` bytes for the address dst, with the
+ * protocol number of UDP. */
 static inline void write_datagram(uint8_t *p, uint32_t dst, uint16_t bytes)
 {
 	struct ip_v4 ip = {.total_length = bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes that map each other's arenas, in a network namespace of their own
- * with a broker.  Each process is set up as host.c does it, without the
- * progress engine.
+ * with a broker.  open_me gives each process an arena, a class and a thread, as
+ * host/host.c does; the thread does not run the progress loop.
  */
 #ifndef TESTS_UNIT_LOCAL_PEERS_H
 #define TESTS_UNIT_LOCAL_PEERS_H
@@ -41,14 +41,15 @@ static struct {
 	struct space_self space;
 	struct hca hca;
 	pthread_t thread;
-	_Atomic int is_up, is_ending; /* the thread has begun; is to end */
-	int fd;			      /* the socket of the broker link */
+	/* is_up: the thread has begun; is_ending: the thread is to end */
+	_Atomic int is_up, is_ending;
+	int fd; /* the socket of the broker link */
 } me;
 
 static uint8_t memory[8192];
 static char said[256]; /* the latest message to the user */
 
-/* Replaces log_say of src/log: keeps the message that log_say would print. */
+/* Replaces log_say of src/log: stores the message in `said`, prints nothing. */
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	va_list args;
@@ -171,7 +172,9 @@ static inline enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 
 static inline int set_up(void **state)
 {
-	setenv("ADVERB_DIRECT", "1", 1); /* refusals are printed */
+	/* only if this is set does host/local_peer.c call log_say for a peer
+	 * that it refuses */
+	setenv("ADVERB_DIRECT", "1", 1);
 	*said = 0;
 	memset(cards, 0, CROWD * sizeof(*cards));
 	open_me();

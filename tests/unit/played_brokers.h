@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Brokers for the tests of librdmacm's connection to them.  A thread of the
- * test plays each broker: it has the broker's address, accepts each connection
- * and answers.
+ * Brokers for the tests of librdmacm's connection to a broker.  One thread of
+ * the test plays all brokers, one after the other: the thread listens at the
+ * broker's address, accepts each connection and answers.
  */
 #ifndef TESTS_UNIT_PLAYED_BROKERS_H
 #define TESTS_UNIT_PLAYED_BROKERS_H
@@ -32,8 +32,10 @@ static struct broker {
 	_Atomic enum cmproto_kind denied; /* answered with -denial */
 	atomic_int denial;		  /* an errno; 0: EDQUOT */
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
-	atomic_uint order[CMPROTO_EVENT]; /* rank of the first of a kind */
-	sem_t was_bound;		  /* CMPROTO_BIND or _RESUME came */
+	/* by kind: the rank, from 1, of the first message of the kind that this
+	 * broker got, among all such messages of all brokers; 0: none */
+	atomic_uint order[CMPROTO_EVENT];
+	sem_t was_bound; /* CMPROTO_BIND or _RESUME came */
 	/* on_bind: called before CMPROTO_BIND is answered.  on_connect: called
 	 * before CMPROTO_CONNECT is answered. */
 	void (*_Atomic on_bind)(void), (*_Atomic on_connect)(void);
@@ -155,7 +157,7 @@ static atomic_uint gap_skips;
 static atomic_bool gap_is_ours;
 static pthread_t ours; /* the test's thread */
 
-/* In place of libc's function: calls `gap` after the release that was chosen.
+/* Replaces libc's function, and calls `gap` after the release that was chosen.
  */
 int pthread_mutex_unlock(pthread_mutex_t *m)
 {
@@ -227,11 +229,11 @@ static inline void bind_to(struct r_id *id, uint16_t port)
 	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
 }
 
-/* at_gap: posted by a test's function that `gap` calls; may_go_on: posted by
- * the test when that function may return */
+/* at_gap: posted by a function that `gap` or on_bind points to, before the
+ * function waits for may_go_on; may_go_on: posted by the test */
 static sem_t at_gap, may_go_on;
 
-/* For `gap`: stops the thread. */
+/* For `gap`: stops the calling thread until the test posts may_go_on. */
 static inline void stop_in_gap(void)
 {
 	sem_post(&at_gap);
@@ -246,7 +248,7 @@ static inline bool has_event(void)
 }
 
 /* Ends the connection of the last broker, which has then lived so long that
- * librdmacm calls the next broker without a pause. */
+ * librdmacm connects to the next broker without a pause. */
 static inline void kill_broker(void)
 {
 	skipped_ms += LIFE_MS;
@@ -275,7 +277,7 @@ static inline void await_lock(void)
 	pthread_mutex_unlock(&r_lock);
 }
 
-/* Waits until librdmacm has repeated all its requests for the last broker. */
+/* Waits until librdmacm has repeated all its requests at the last broker. */
 static inline void await_revival(void)
 {
 	await_semaphore(&broker[brokers - 1].was_bound);
@@ -317,8 +319,8 @@ static inline void expect_heard(const char *sentence)
 		fail_msg("not said: %s\nbut: %s", sentence, text);
 }
 
-/* The setup of a group of tests: begins the thread of serve_clients in a
- * network namespace of its own. */
+/* The setup of a group of tests: enters a network namespace, and begins the
+ * thread of serve_clients there. */
 static inline int setup_broker(void **state)
 {
 	static int listener;

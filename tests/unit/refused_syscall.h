@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The linker's option --wrap=syscall replaces syscall(3) by __wrap_syscall:
+/* The linker's option --wrap=syscall replaces syscall(2) by __wrap_syscall:
  * calls that the test refuses fail, and all others reach the kernel. */
 #ifndef TESTS_UNIT_REFUSED_SYSCALL_H
 #define TESTS_UNIT_REFUSED_SYSCALL_H

@@ -11,7 +11,7 @@
 
 /* Runs `calls` in a child process, so that a cause that was explained there is
  * explained again in the next child.  Stores the first size - 1 bytes that
- * `calls` writes to stderr, and a final 0.  The text may be longer.  The test
+ * `calls` writes to stderr, and a final 0; further bytes are dropped.  The test
  * fails if the child process ends with another status than 0. */
 static inline void said_by(void (*calls)(void), char *text, size_t size)
 {

@@ -29,8 +29,9 @@ static inline struct sockaddr_in6 loopback_address(uint16_t port)
 }
 
 /* LeakSanitizer calls this function at the end of a process.  LeakSanitizer is
- * off in a child of fork: the child unloads the library, and then nothing
- * points to the memory of the library that the child has inherited. */
+ * off in a child of fork: sctp_start unloads libusrsctp there, with the
+ * variables that pointed to the memory that libusrsctp allocated before the
+ * fork. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -50,7 +51,8 @@ struct pair {
 /* The options of sctp_start.  A test may set them before its first case. */
 static struct sctp_options start_options;
 
-/* Starts wire/sctp.  Returns false if libusrsctp is missing. */
+/* Starts wire/sctp.  Returns false if libusrsctp cannot be used: in most cases
+ * the library is not installed. */
 static inline bool has_library(void)
 {
 	const char *why;

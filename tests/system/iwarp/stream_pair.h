@@ -217,7 +217,7 @@ static inline void close_memory(struct memory *m)
 	}
 }
 
-/* Sets `calls`, and checks that another version of them is refused. */
+/* Sets `calls`, and checks that ibv_adverb_iwarp refuses another version. */
 static inline void find_calls(void)
 {
 	__typeof__(ibv_adverb_iwarp) *find;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* leak_check: counts the objects of a process that adverb must free when peers
- * end. */
+/* leak_check: counts the objects that adverb must free in this process when the
+ * process's peers end. */
 #ifndef TESTS_SYSTEM_LIB_LEAK_CHECK_H
 #define TESTS_SYSTEM_LIB_LEAK_CHECK_H
 

@@ -101,7 +101,7 @@ struct newer_qp_ex {
 			 size_t length, uint8_t type, uint8_t level);
 };
 
-/* Pointers to the calls, by their names without ibv_. */
+/* Pointers to the calls, by their names without ibv_ or _ibv_. */
 struct later {
 	void *(*alloc_dmah)(struct ibv_context *ctx,
 			    struct newer_dmah_attr *attr);
