@@ -2,11 +2,12 @@
 /*
  * Two adapters execute requests in each other's arena (src/direct) while words
  * of an arena change.  There are two kinds of runs.  In one, both adapters
- * work, and words change that a peer may write.  In the other, any word of one
- * arena may change, while its owner is idle and only its peer works.  The input
- * chooses the kind, the requests, the words and their new values.  If a bit of
- * the first byte is set, a thread also changes words all the time.  The process
- * must not crash, and no adapter may write outside of its memory.
+ * work, and words change that a peer may write.  In the other, only side 0
+ * works, and words of side 1's arena change, also words that only side 1 may
+ * write.  The input chooses the kind, the requests, the words and their new
+ * values.  If a bit of the first byte is set, a thread also changes words all
+ * the time.  The process must not crash, and no adapter may write outside of
+ * its memory.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -24,7 +25,7 @@
 /* Bits of the first byte of the input. */
 enum {
 	BY_THREAD = 1,	  /* a thread changes words, too */
-	ANYWHERE = 2,	  /* any word of one arena may change */
+	ANYWHERE = 2,	  /* words change that only side 1 may write */
 	SHARED_QUEUE = 4, /* RC queue pairs have a shared receive queue */
 	SERVICE = 24,	  /* the mask of the index in types[] */
 };
@@ -47,15 +48,15 @@ struct script {
 	struct input_bytes in;
 	struct two_hcas *two_hcas;
 	struct places places[2];
-	struct kept kept; /* of the arena in which any word may change */
+	struct kept kept; /* of side 1's arena; used if ANYWHERE is set */
 	uint8_t how;	  /* the first byte: BY_THREAD and others */
 	/* Not 0: the thread ends.  No other data depends on this member, so
 	 * the order of its accesses does not matter. */
 	_Atomic int is_over;
 };
 
-/* p->whole begins behind the header, because a peer reads the header only once,
- * and works with a copy. */
+/* p->whole is the part of the arena that only the owner writes, without the
+ * header: a peer reads the header only once, and works with a copy. */
 static void find_places(const struct two_hcas_side *s, struct places *p)
 {
 	const struct arena_hdr *a = (const void *)s->hca.arena.base;
@@ -82,7 +83,8 @@ static _Atomic uint32_t *one_of(void *from, uint64_t bytes, uint64_t random)
 	return (_Atomic uint32_t *)from + random % (bytes / 4);
 }
 
-/* Chooses a word that a peer may write or, with `anywhere`, any word. */
+/* Chooses a word that a peer may write or, with `anywhere`, a word that a peer
+ * or only the arena's owner may write. */
 static _Atomic uint32_t *choose_word(const struct places *p, bool anywhere,
 				     uint32_t kind, uint64_t random)
 {
@@ -284,8 +286,8 @@ static void put_back(struct script *s)
 	free(s->kept.shared);
 }
 
-/* Destroys all objects.  With ANYWHERE, restores side 1's arena after side 0's
- * objects and before side 1's objects are destroyed. */
+/* Destroys side 0's objects, then side 1's.  With ANYWHERE, restores side 1's
+ * arena in between. */
 static void destroy_hcas(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

@@ -207,7 +207,8 @@ static void take_lent(const struct msghdr *msg, const uint8_t *bytes)
 	}
 }
 
-/* Reads a message of client i; false: there is none. */
+/* Reads a message that the broker has sent to client i; false: there is none.
+ */
 static bool read_one(struct script *s, uint32_t i)
 {
 	union {
@@ -541,7 +542,8 @@ static void ask_cm(struct script *s, uint32_t i, enum cmproto_kind kind,
 
 /* Makes three clients at the beginning: one has a class, so that there is a
  * QP1, one listens, and one has sent a REQ to the listener.  The input says
- * whether the listener accepts, and whether the caller then establishes. */
+ * whether the listener sends CMPROTO_ACCEPT, and whether the caller sends
+ * CMPROTO_ESTABLISH. */
 static void make_clients(struct script *s)
 {
 	const struct proto hello = {.magic = PROTO_MAGIC,
@@ -569,9 +571,9 @@ static void make_clients(struct script *s)
 
 /*
  * Closes all clients, and lets time pass.  Each conversation ends, and then the
- * broker ends, too.  But a broker that has succeeded another one may stay: it
- * keeps the classes that its predecessor gave until the processes of these
- * classes end, and all clients belong to this process.
+ * broker ends, too.  But a broker that has succeeded another one may stay.  It
+ * keeps each class that its predecessor gave while the process of that class
+ * lives, and that is this process.
  */
 static void end_all(struct script *s)
 {

@@ -175,9 +175,9 @@ static void say_something(struct script *s)
 	int fds[LENT_KINDS];
 	size_t n;
 
-	/* Without a class the client waits for PROTO_WELCOME, which three of
-	 * the ten kinds are.  With a class the client gets one of the six kinds
-	 * that follow these three.  No message has a kind of 250 or more. */
+	/* A client without a class gets one of the ten entries, of which three
+	 * are PROTO_WELCOME.  A client with a class gets one of the six kinds
+	 * that follow these three.  A kind of 250 or more is unknown. */
 	m.kind = kind >= 250	   ? kind
 		 : s->client.class ? kinds[3 + kind % 6]
 				   : kinds[kind % sizeof(kinds)];
@@ -203,8 +203,9 @@ static void drop_client(struct script *s)
 	s->broker_fd = -1;
 }
 
-/* Accepts the latest connection, discards all messages from the client, and
- * sends up to three messages that the input chooses. */
+/* Accepts the connections that wait, and closes all but the latest.  Discards
+ * all messages from the client.  Then, as the input says, closes the connection
+ * or sends up to three messages. */
 static void broker_turn(struct script *s)
 {
 	uint8_t how = input_u8(&s->in);

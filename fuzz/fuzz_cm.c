@@ -24,7 +24,8 @@ struct script {
 	 * ids there have been */
 	uint32_t id[2][IDS], ids[2];
 	uint64_t now_ns;
-	struct cm_frame last; /* the latest message, before any change */
+	/* the latest message, without the change by carry_frames */
+	struct cm_frame last;
 };
 
 static void address_of(int i, uint8_t ip[16])
@@ -176,7 +177,8 @@ static void run_command(struct script *s)
 	case 4:
 		pass_time(s);
 		break;
-	case 5: /* an old message, changed, arrives again */
+	case 5: /* changes up to three bytes of the latest message, and
+		 * delivers the message again */
 		for (int n = input_u8(&s->in) % 4; n > 0; n--)
 			s->last.mad[input_u8(&s->in)] = input_u8(&s->in);
 		deliver_frame(s, i, &s->last);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hdr/cmmsg: a message that was parsed and written can be parsed again, and is
- * then written with the same bytes. */
+ * then written with the same bytes.  Only a LAP is not written
+ * (cmmsg_write). */
 #include "fuzz.h"
 
 #include <string.h>
@@ -36,9 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	cmmsg_ip_write(part, &ip);
 	FUZZ_REQUIRE(cmmsg_ip_parse(part, &ip_again));
-	/* The header has one IP version for both addresses.  If only the
-	 * destination is IPv4, cmmsg_ip_write writes just four bytes of the
-	 * source. */
+	/* The header of RDMA IP CM has one IP version for both addresses.  If
+	 * only the destination is IPv4, cmmsg_ip_write writes just four bytes
+	 * of the source. */
 	FUZZ_REQUIRE(is_v4(ip.src) != is_v4(ip.dst) ||
 		     !memcmp(&ip, &ip_again, sizeof(ip)));
 	return 0;

@@ -150,7 +150,7 @@ static void run_step(struct script *s)
 		send_one(s, s->ends[index]);
 	}
 	fabric_turn(s->f, s->now_ms);
-	/* a further turn at the same time is allowed */
+	/* the check of the deadline below is for the time after two turns */
 	fabric_turn(s->f, s->now_ms);
 	fetch_all(s);
 	FUZZ_REQUIRE(fabric_deadline(s->f) > s->now_ms);

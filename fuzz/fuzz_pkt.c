@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_REQUIRE(n == pkt.info->header_bytes);
 	FUZZ_REQUIRE(data + n == pkt.payload);
 
-	/* the written headers differ in reserved bits alone */
+	/* the headers in `first` differ from those in `data` in reserved bits
+	 * alone */
 	copy = malloc(size);
 	FUZZ_REQUIRE(copy);
 	memcpy(copy, data, size);

@@ -40,9 +40,9 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	return err;
 }
 
-/* Enters a network namespace, or ends the process with status 77 if there is
- * none.  Runs before main, because libFuzzer starts threads, and a process with
- * several threads cannot make a user namespace. */
+/* Makes a network namespace for this process, or ends the process with status
+ * 77 if the kernel refuses that.  Runs before main, because libFuzzer starts
+ * threads, and a process with several threads cannot make a user namespace. */
 __attribute__((constructor)) static void enter_namespace(void)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};

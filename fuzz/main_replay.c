@@ -12,8 +12,8 @@
  * DIRECTORY.  Each seed is run unchanged first.  Then come N runs of mutated
  * seeds, or as many as begin within SECONDS; the first of these runs has the
  * number RUN, by default 0.  The seeds, S and the run's number alone decide the
- * input of a run.  If a run crashes, the options that repeat the run are
- * printed.
+ * input of a run.  If a run of a mutated seed crashes, the options that repeat
+ * the run are printed.
  */
 #include "fuzz.h"
 
