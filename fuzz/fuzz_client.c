@@ -175,12 +175,12 @@ static void say_something(struct script *s)
 	int fds[LENT_KINDS];
 	size_t n;
 
-	/* A client without a class gets one of the ten entries, of which three
-	 * are PROTO_WELCOME.  A client with a class gets one of the six kinds
+	/* A client that is not up gets one of the ten entries, of which three
+	 * are PROTO_WELCOME.  A client that is up gets one of the six kinds
 	 * that follow these three.  A kind of 250 or more is unknown. */
-	m.kind = kind >= 250	   ? kind
-		 : s->client.class ? kinds[3 + kind % 6]
-				   : kinds[kind % sizeof(kinds)];
+	m.kind = kind >= 250			? kind
+		 : s->client.state == CLIENT_UP ? kinds[3 + kind % 6]
+						: kinds[kind % sizeof(kinds)];
 	m.serial = s->client.serial;
 	m.value = choose_class(s);
 	m.about = input_u8(&s->in) % 6;
