@@ -33,18 +33,21 @@ static void try_foreign(const uint8_t *p, size_t size)
 	FUZZ_REQUIRE(memcmp(out + 6, p + 6, (size_t)(inner.bth - p) - 6) == 0);
 }
 
-/* Gives the packet at p the right LVer, PktLen and VCRC.  Returns the length of
- * the packet, which is up to 3 bytes less than `size`. */
+/* Gives the packet at p the right LVer, PktLen, ICRC and VCRC.  Returns the
+ * length of the packet, which is up to 3 bytes less than `size`. */
 static size_t mend_frame(uint8_t *p, size_t size)
 {
 	struct lrh lrh;
+	size_t head;
 
 	size -= (size - LRH_VCRC_BYTES) % 4;
 	lrh_parse(p, size, &lrh);
 	lrh.lver = 0;
 	lrh.words = (uint16_t)((size - LRH_VCRC_BYTES) / 4);
 	lrh_write(p, &lrh);
-	lrh_seal(p, size - LRH_VCRC_BYTES);
+	head = lrh_frame(p, size, &lrh);
+	if (head) /* the frame is right: BTH and CRCs have room */
+		iblink_seal(p, head, p + head, size - head - IBLINK_TAIL_BYTES);
 	return size;
 }
 
