@@ -450,12 +450,11 @@ size_t data_length(struct data_end *end)
 	return payload ? payload->bytes : 0;
 }
 
-void data_copy(struct data_end *end, uint8_t *to)
+void data_copy(const struct data_end *end, uint8_t *to)
 {
-	const struct payload *payload = first_payload(end);
+	const struct packet *p = (const struct packet *)end->inbox.next;
 
-	if (payload)
-		packet_copy_bytes(payload, to);
+	packet_copy_bytes(p->payload, to);
 }
 
 /* Returns the bytes of the packet at a place of an inbox.  NULL: they are more

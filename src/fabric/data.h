@@ -185,7 +185,7 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 size_t data_length(struct data_end *end);
 /* Copies the oldest packet for an end to `to`, which has room for the bytes
  * that data_length has returned.  No other call was made for the end since. */
-void data_copy(struct data_end *end, uint8_t *to);
+void data_copy(const struct data_end *end, uint8_t *to);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned, or data_copy has copied. */
 void data_fetched(struct data_end *end);
