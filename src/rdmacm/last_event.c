@@ -134,17 +134,16 @@ bool r_last_event_serve(bool only_new)
 {
 	static uint64_t round_ms; /* when the present round began */
 	uint64_t serial = 0, now = monotonic_ms();
-	bool is_new_round, must_wait, remain;
+	bool is_due, must_wait, remain;
 	const struct r_device *d;
 	struct r_event *e;
 	uint32_t qpn;
 
 	r_take();
-	is_new_round = !only_new && now != round_ms;
-	if (is_new_round)
+	is_due = only_new || now != round_ms;
+	if (!only_new)
 		round_ms = now;
-	while ((only_new || is_new_round) &&
-	       (e = next_after(serial, only_new))) {
+	while (is_due && (e = next_after(serial, only_new))) {
 		e->was_served = true;
 		serial = e->serial;
 		d = r_id(e->base.id)->device;
@@ -152,7 +151,7 @@ bool r_last_event_serve(bool only_new)
 		r_give();
 		must_wait = d && r_device_catch_up(d, qpn);
 		r_take();
-		settle_one(serial, must_wait, is_new_round);
+		settle_one(serial, must_wait, !only_new);
 	}
 	remain = r_last_event_waits();
 	r_give();
