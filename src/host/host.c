@@ -32,6 +32,7 @@
 #include "memory/copy_nofault.h"
 #include "memory/space_self.h"
 #include "util/bits.h"
+#include "util/fd_table.h"
 #include "util/map.h"
 #include "util/monotonic.h"
 #include "util/random.h"
@@ -294,6 +295,7 @@ static struct host *new_host(const struct host_sink *sink)
 	h->users = 1;
 	env_check();
 	lock_init(&h->ctx);
+	fd_table_enlarge(); /* a child of fork has a small table again */
 	err = start_host(h, sink);
 	if (err) {
 		lock_fini(&h->ctx);
@@ -312,6 +314,13 @@ static struct host *new_host(const struct host_sink *sink)
 static void after_fork(void)
 {
 	lock_init(&host_once);
+}
+
+/* Many programs have threads once they open a device, but few have threads when
+ * this library is loaded. */
+__attribute__((constructor)) static void enlarge_early(void)
+{
+	fd_table_enlarge();
 }
 
 __attribute__((constructor)) static void watch_forks(void)
