@@ -63,6 +63,9 @@ static struct {
 	uint32_t vain;
 	/* Turns with an event until the thread may follow again. */
 	uint32_t left;
+	/* How long the thread naps the next time that it finds the locks
+	 * taken. */
+	uint64_t nap_ns;
 } thread_state;
 
 void leader_open(struct progress *p)
@@ -71,6 +74,7 @@ void leader_open(struct progress *p)
 	memset(&leader_state, 0, sizeof(leader_state));
 	memset(&thread_state, 0, sizeof(thread_state));
 	leader_state.crowded_for_ns = CROWDED_NS;
+	thread_state.nap_ns = NAP_MIN_NS;
 	thread_state.followed_at = count_now(&sleeps_begun);
 	waitset_open(&leader_state.waitset, p);
 	shared_store(&is_open, 1);
@@ -198,9 +202,20 @@ static int wait_as_planned(struct progress *p, const struct progress_rest *r)
 	return err;
 }
 
+/* Naps for *ns, and doubles *ns up to NAP_MAX_NS.  Returns 0 or -EINTR. */
+static int nap_longer(struct progress *p, uint64_t *ns)
+{
+	uint64_t until = monotonic_ns() + *ns;
+
+	*ns = bits_min_u64(2 * *ns, NAP_MAX_NS);
+	return waitset_nap(&leader_state.waitset, p, until);
+}
+
 /* Makes progress once, and then waits unless there is a reason to look again.
- * Returns 0 or -EINTR. */
-static int look_and_wait(struct progress *p, struct progress_rest *r)
+ * Naps for *nap_ns instead if the locks are taken, and doubles *nap_ns up to
+ * NAP_MAX_NS; sets *nap_ns to NAP_MIN_NS otherwise.  Returns 0 or -EINTR. */
+static int look_and_wait(struct progress *p, struct progress_rest *r,
+			 uint64_t *nap_ns)
 {
 	struct waitset *in = &leader_state.waitset;
 	int err = 0;
@@ -211,10 +226,9 @@ static int look_and_wait(struct progress *p, struct progress_rest *r)
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over ? 0
-				  : waitset_nap(in, p,
-						monotonic_ns() + NAP_MIN_NS);
+		return r->is_over ? 0 : nap_longer(p, nap_ns);
 	}
+	*nap_ns = NAP_MIN_NS;
 	if (r->is_over)
 		return 0;
 	/* This thread may itself have reported the event when it released the
@@ -328,7 +342,7 @@ void leader_turn(struct progress *p)
 
 	thread_state.events_before = shared_load(&p->activity.events);
 	thread_state.sleeps_begun = count_now(&sleeps_begun);
-	look_and_wait(p, &r);
+	look_and_wait(p, &r, &thread_state.nap_ns);
 	if (should_follow(p))
 		follow_programs();
 	else if (thread_state.left &&
@@ -408,7 +422,11 @@ int leader_sleep(struct progress *p, const struct host_sleep *s)
 	leader_state.waitset.socket_is_empty =
 		direct_select_is_quiet(&p->direct_select);
 	do {
-		err = look_and_wait(p, &r);
+		/* The holder of the locks may report the event that this thread
+		 * sleeps for, so this thread's naps stay short. */
+		uint64_t nap_ns = NAP_MIN_NS;
+
+		err = look_and_wait(p, &r, &nap_ns);
 		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
 		/* A signal that came while this thread did not wait is still
