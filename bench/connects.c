@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * connects [-t THREADS] COUNT: THREADS threads of one process, by default 8,
- * open COUNT connections of rdma_cm, with queue pairs, to another process at
- * once.  Each thread has an event channel, a protection domain and a completion
- * queue of its own.  Each connection then carries one SEND with the
- * connection's number; the process that accepts must see each number once.
- * Prints as a line of JSON the time from the first rdma_connect to the last
+ * connects [-t THREADS] COUNT: one process opens COUNT connections of rdma_cm,
+ * each with a queue pair, to another process.  THREADS threads (8 without -t)
+ * do this at the same time, each for its part of the connections, and each with
+ * an event channel, a protection domain and a completion queue of its own.
+ * Each connection then carries one SEND with the connection's number; the
+ * process that accepts must see each number once.  The program prints, as a
+ * line of JSON, the time from the first rdma_connect to the last
  * RDMA_CM_EVENT_ESTABLISHED, divided by COUNT, and the time of the whole run.
  *
  *	process that connects: a thread         process that accepts
@@ -147,8 +148,8 @@ static void accept_one(struct rdma_cm_id *id)
 	queue_check(!rdma_accept(id, &param), "rdma_accept");
 }
 
-/* Ends a connection after its number has come: destroying the QP would discard
- * the completion. */
+/* Ends a connection, but only after its number has come: if the QP were
+ * destroyed before, the completion with the number would be discarded. */
 static void end_one(struct rdma_cm_id *id)
 {
 	while (!shared_load((shared_flag *)id->context))

@@ -2,9 +2,9 @@
 /*
  * qps [COUNT]: connects COUNT queue pairs of one process two by two.  Measures
  * their memory, the time to make and connect them, the cost of an operation on
- * one queue pair and on all in turns, also of the first on each queue pair
- * (us_first, if COUNT is 10000 or more), and how often the idle process wakes
- * up.
+ * one queue pair and on all in turns, the cost of the first operation on each
+ * queue pair (us_first, if COUNT is 10000 or more), and how often the idle
+ * process wakes up.
  * qps is linked with the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <dirent.h>
@@ -114,9 +114,9 @@ static unsigned long count_switches(void)
 	return sum;
 }
 
-/* Returns how often these threads wake up in one second without work.  The last
- * outstanding work may end in the first seconds, so the result is that of the
- * second with the fewest wake-ups. */
+/* Returns how often the threads of count_switches wake up in one second without
+ * work.  The last outstanding work may end in the first seconds, so the result
+ * is that of the second with the fewest wake-ups. */
 static unsigned long idle_wakeups(void)
 {
 	unsigned long before, count, least = -1ul;

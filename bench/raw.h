@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * raw: the common part of the programs that measure the machine's limits.  Such
- * a program has two ends, a parent and a forked child, each pinned to a core.
- * The parent, end 0, measures, and prints one line of JSON.  The child, end 1,
- * answers until the parent kills it or ends the stream.  No function here calls
- * adverb's libraries.
+ * raw: the common part of the programs that measure the machine's limits.  Most
+ * of these programs have two ends, a parent and a forked child, each pinned to
+ * a core.  The parent, end 0, measures, and prints one line of JSON.  The
+ * child, end 1, runs until the parent kills it or ends the stream.  crc has no
+ * child, and relay has two.  No function here calls adverb's libraries.
  */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
@@ -36,7 +36,8 @@ struct raw_options {
 /* Reads argv into *o.  On entry o->bytes is the default of -s, where 0 stands
  * for 2 bytes, and o->packet is the default of -m.  The default of -n is 20000,
  * of -t 0.3, and of both addresses 127.0.0.1.  If an option is wrong, prints
- * @usage and ends the program with exit status 2. */
+ * @usage, or for -A the form of its value, and ends the program with exit
+ * status 2. */
 void raw_options(int argc, char **argv, const char *usage,
 		 struct raw_options *o);
 

@@ -16,7 +16,7 @@
 
 enum kind { REG, DEREG, MAP, UNMAP, POPULATE, KINDS };
 
-#define POPULATED_ROUNDS 5 /* of POPULATE: to populate a GiB takes long */
+#define POPULATED_ROUNDS 5 /* rounds of POPULATE: a GiB takes long */
 
 static double since_us(int64_t began_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message and its answer over TCP; both ends poll or, with -b, sleep in recv:
- * the latency of a stream socket.
+ * Measures the latency of a stream socket: end 0 sends a message over TCP, and
+ * end 1 answers.  Both ends poll or, with -b, sleep in recv.
  */
 #include "raw.h"
 

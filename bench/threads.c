@@ -49,10 +49,11 @@ static struct {
 	bool processes, mapped, domains;
 } options = {.list = 1, .bytes = 64, .seconds = 0.3};
 
-/* One connection, in memory that all processes share.  A side writes its
- * members and then stores its step with release.  The peer loads the step with
- * acquire and then reads the members.  Without that order a peer could connect
- * to a QPN that is not set. */
+/* One connection, in memory that all processes share.  A side writes its QPN,
+ * and the passive side also rkey and address, and then stores its step with
+ * release.  The peer loads the step with acquire and then reads these members.
+ * Without that order a peer could connect to a QPN that is not set.  The parent
+ * reads done and ns when the worker has ended. */
 struct pair {
 	_Alignas(LINE) uint32_t active_qpn;
 	uint32_t passive_qpn, rkey;
@@ -457,8 +458,8 @@ int main(int argc, char **argv)
 {
 	take_options(argc, argv);
 	pairs = raw_shared(options.count * sizeof(*pairs));
-	/* before this process opens a device: a later fork would need
-	 * ibv_fork_init */
+	/* The fork precedes the opening of a device: a later fork would need
+	 * ibv_fork_init. */
 	passive = raw_fork("threads: fork");
 	if (!passive)
 		be_passive();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages over UDP, in packets with headers of the sizes of RDMA WRITE: the
- * raw limit of RoCEv2's rate over a socket.
+ * udp_stream sends messages over UDP, in packets whose headers are as long as
+ * those of an RDMA WRITE.  The measured rate is the limit of RoCEv2 over a
+ * socket of this machine.
  *
  *	  First		  Middle, Middle, ..., Last
  *	+----+----+-----+ +----+-----+ +----+-----+

@@ -62,10 +62,11 @@ int main(int argc, char **argv)
 	if (child == 0) {
 		raw_enter(&o, 1);
 		memset(memory, 2, o.bytes); /* gives the child its own pages */
-		/* Release orders the memset before the write of *ready, which
-		 * the parent acquires before it copies.  Without this order the
-		 * parent might measure the copying of the child's pages, too.
-		 */
+		/* The release orders the memset before the store to *ready; the
+		 * parent loads *ready with acquire before its first copy.
+		 * Without this order the parent might copy to pages that the
+		 * two processes still share, and measure how the kernel
+		 * duplicates these pages (copy on write), too. */
 		__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();

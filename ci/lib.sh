@@ -79,9 +79,9 @@ step() {
 # why`.
 why_not() { sed -n 's/^skipped: //p' "$1" | tail -n 1; }
 
-# on_bare NAME COMMAND...: runs a command that uses ci/bare, as step does.  Exit
-# status 77 with a reason means that no bare root can be made here, and counts as
-# skipped.
+# on_bare NAME COMMAND...: runs, as step does, a command that uses ci/bare.
+# Exit status 77 with a reason means that no bare root can be made here, and
+# counts as skipped.
 on_bare() { # NAME COMMAND...
 	local name=$1 log began=$SECONDS status took why
 	shift

@@ -5,9 +5,9 @@
  * work, and words change that a peer may write.  In the other, only side 0
  * works, and words of side 1's arena change, also words that only side 1 may
  * write.  The input chooses the kind, the requests, the words and their new
- * values.  If a bit of the first byte is set, a thread also changes words all
- * the time.  The process must not crash, and no adapter may write outside of
- * its memory.
+ * values.  If the bit BY_THREAD of the input's first byte is set, a thread also
+ * changes words of side 1's arena all the time.  The process must not crash,
+ * and no adapter may access memory that belongs to neither adapter.
  */
 #include "fuzz.h"
 #include "input.h"

@@ -571,9 +571,9 @@ static void make_clients(struct script *s)
 
 /*
  * Closes all clients, and lets time pass.  Each conversation ends, and then the
- * broker ends, too.  But a broker that has succeeded another one may stay.  It
- * keeps each class that its predecessor gave while the process of that class
- * lives, and that is this process.
+ * broker ends, too.  But a broker that has succeeded another broker may stay: a
+ * successor keeps each class that its predecessor gave as long as the process
+ * of the class lives.  Here this process is the process of every class.
  */
 static void end_all(struct script *s)
 {

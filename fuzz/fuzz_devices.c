@@ -3,8 +3,9 @@
  * device/netdev: the input gives the interfaces and addresses of a machine and
  * the value of ADVERB_DEVICES, from which the devices are made.  Then the input
  * gives other interfaces and addresses, and the devices are updated.  There are
- * at most two devices for each interface, each device has a GUID and a name,
- * and a second update by the same interfaces changes nothing.
+ * at most two devices for each interface, each device has a GUID and a name
+ * that ends with a null byte, and a second update by the same interfaces and
+ * addresses changes nothing.
  */
 #include "fuzz.h"
 #include "input.h"

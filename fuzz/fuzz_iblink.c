@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hdr/lrh and encap/iblink.  The input is a packet of an InfiniBand link.  If
- * the last byte is odd, the harness also tries the packet with the right LVer,
- * PktLen and VCRC.  A packet that iblink_open accepts has its headers within
- * its bytes, and iblink_open accepts each packet that iblink_write and
- * iblink_seal make.
+ * the last byte is odd, the harness also tries the packet with the right LVer
+ * and PktLen and, if the frame is then right (lrh_frame), the right ICRC and
+ * VCRC.  A packet that iblink_open accepts has its headers within its bytes,
+ * and iblink_open accepts each packet that iblink_write and iblink_seal make.
  */
 #include "fuzz.h"
 
@@ -33,8 +33,9 @@ static void try_foreign(const uint8_t *p, size_t size)
 	FUZZ_REQUIRE(memcmp(out + 6, p + 6, (size_t)(inner.bth - p) - 6) == 0);
 }
 
-/* Gives the packet at p the right LVer, PktLen, ICRC and VCRC.  Returns the
- * length of the packet, which is up to 3 bytes less than `size`. */
+/* Gives the packet at p the right LVer and PktLen and, if its frame is then
+ * right (lrh_frame), the right ICRC and VCRC.  Returns the length of the
+ * packet, which is up to 3 bytes less than `size`. */
 static size_t mend_frame(uint8_t *p, size_t size)
 {
 	struct lrh lrh;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fabric: whatever programs of two hosts and a switch send, register and close,
- * each turn of the subnet ends, two turns at one time leave no overdue work, an
- * end has at most FABRIC_AGENTS agents, and no message that an end receives is
- * too short or too long.
+ * each turn of the subnet ends, two turns with the same time leave no overdue
+ * work, an end has at most FABRIC_AGENTS agents, and no message that an end
+ * receives is too short or too long.
  */
 #include "fabric_of.h"
 #include "fuzz.h"
@@ -150,7 +150,7 @@ static void run_step(struct script *s)
 		send_one(s, s->ends[index]);
 	}
 	fabric_turn(s->f, s->now_ms);
-	/* the check of the deadline below is for the time after two turns */
+	/* one turn may leave work that is due already, two turns leave none */
 	fabric_turn(s->f, s->now_ms);
 	fetch_all(s);
 	FUZZ_REQUIRE(fabric_deadline(s->f) > s->now_ms);

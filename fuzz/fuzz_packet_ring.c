@@ -6,10 +6,11 @@
  * HOSTILE, all packets arrive in order, and no wake-up is lost.  In a run with
  * HOSTILE, any word of the ring may change between the steps, as a peer that
  * has the memory can change it; with BY_THREAD a thread changes words during
- * the steps, too.  In such a run the producer writes, and the consumer reads,
- * only blocks of the ring, no packet is longer than the consumer allows, and a
- * broken ring gives and takes nothing more.  In a run with SLOW the consumer
- * takes less than the producer puts.  Pages without access surround the ring.
+ * the steps, too.  In each run with HOSTILE the producer writes, and the
+ * consumer reads, only blocks of the ring, no packet is longer than the
+ * consumer allows, and a broken ring gives and takes nothing more.  In a run
+ * with SLOW the consumer takes less than the producer puts.  Pages without
+ * access surround the ring.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -52,7 +53,8 @@ struct script {
 	/* packet_ring_idle has returned true, and no packets were published
 	 * since. */
 	bool is_idle;
-	/* The producer waits for room. */
+	/* The producer found no room after its last packet_ring_want_room, and
+	 * no packet_ring_release has woken the producer since. */
 	bool wants_room;
 	/* Not 0: the thread ends.  No other data depends on this member, so
 	 * the order of its accesses does not matter. */
@@ -73,8 +75,8 @@ static uint8_t *map_ring(void)
 
 /* Sets all indices of the ring to one value, which is less than BLOCKS / 16
  * below BLOCKS for half of the inputs, and less than BLOCKS / 16 below 2^32 for
- * the others.  So a few long packets pass the last block and, for the others,
- * the greatest index. */
+ * the other inputs.  So a few long packets pass the last block and, with the
+ * other inputs, the greatest index, 2^32 - 1. */
 static void begin_ring(struct script *s)
 {
 	uint32_t random = input_u16(&s->in), end = random & 1 ? 0 : BLOCKS;
@@ -279,7 +281,8 @@ static void idle_ring(struct script *s)
 
 /* ---- runs ---- */
 
-/* Neither side uses more blocks than the ring has. */
+/* Checks that neither side uses more blocks than the ring has, unless that side
+ * has found the ring broken. */
 static void check_indices(const struct script *s)
 {
 	const struct packet_ring_in *in = &s->from;
@@ -324,7 +327,7 @@ static void run_step(struct script *s)
 }
 
 /* Takes the packets that are left.  In a run without HOSTILE, all packets that
- * were put have then arrived, and the producer does not wait for room. */
+ * were put have then arrived, and a producer that wanted room was woken. */
 static void take_rest(struct script *s)
 {
 	publish_packets(s);

@@ -225,7 +225,8 @@ static void open_sessions(struct script *s)
 }
 
 /* Checks that each session keeps at most SESSION_KEPT_MAX bytes, and that after
- * the end of both sessions each request and each receive has completed once. */
+ * the end of both sessions each side has as many completions as it has posted
+ * requests and receives. */
 static void check_the_end(struct script *s)
 {
 	collect_completions(s);

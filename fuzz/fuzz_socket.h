@@ -30,8 +30,9 @@
 static uint64_t skipped_ms;
 
 /* Replaces the function of libc in the whole program: CLOCK_MONOTONIC is
- * skipped_ms ahead of the kernel's.  Other clocks are the kernel's: libFuzzer
- * ends a run, and a run that takes too long, by CLOCK_REALTIME. */
+ * skipped_ms ahead of the kernel's.  Other clocks are the kernel's, because
+ * libFuzzer measures by CLOCK_REALTIME how long the whole run and each input
+ * take. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);

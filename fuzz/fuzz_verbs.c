@@ -45,7 +45,8 @@ static uint32_t some_number(struct script *s)
 	return v < 250 ? 1u << v % 32 : UINT32_MAX;
 }
 
-/* Returns a slot, mostly one of the first two, which have objects at first. */
+/* Returns a slot, mostly one of the first two: make_objects puts a PD, a CQ, an
+ * MR and a QP there. */
 static uint32_t some_slot(struct script *s)
 {
 	uint8_t v = input_u8(&s->in);

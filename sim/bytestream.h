@@ -18,8 +18,9 @@ void bytestream_open(struct world *w, struct flow *f,
 		     const struct stream_config *c);
 /* Discards the stream of f and its bytes, at the end of a round. */
 void bytestream_close(struct flow *f);
-/* Ends the stream of f because the process of f's QP has ended.  Some of the
- * bytes under way still arrive; then the peer learns of the end. */
+/* Ends the stream of f because the process of f's QP has ended.  A random
+ * number of the bytes under way, the first ones, still arrive; then the peer
+ * learns of the end. */
 void bytestream_break(struct flow *f);
 /* Have all bytes of f arrived?  True also if f has no open stream. */
 bool bytestream_is_empty(const struct flow *f);
@@ -29,8 +30,8 @@ void bytestream_send(struct host *h);
 /* Gives the engine of h the bytes that are due, and tells it of the ends of
  * streams. */
 void bytestream_receive(struct host *h);
-/* Returns the world's time at which h next receives bytes; UINT64_MAX: never.
- */
+/* Returns the world's time at which bytes or the end of a stream next reach h;
+ * UINT64_MAX: never. */
 uint64_t bytestream_next(const struct host *h);
 
 #endif

@@ -143,8 +143,8 @@ static bool is_between_switches(const struct cables *c, const struct cable *k)
 
 /* ---- the subnet manager ---- */
 
-/* Sets the MTU, the VLs and HOQLife of a port, which a subnet manager sets
- * once. */
+/* Sets those attributes of a port that a subnet manager sets only once: the
+ * MTU, the VLs and HOQLife. */
 static void set_port(struct port *port, bool is_lossless)
 {
 	uint8_t life = is_lossless ? PORT_INFO_LIFE_ENDLESS : SHORT_LIFE;
@@ -269,8 +269,8 @@ static void route_host(struct world *w, const struct cables *c,
 					       : draw_egress(w, c, i, hops);
 }
 
-/* The subnet manager's work: makes ports with a link ACTIVE, and computes all
- * forwarding tables. */
+/* The subnet manager's work: sets each port whose link is up to ACTIVE, and
+ * computes all forwarding tables. */
 static void sweep_subnet(struct world *w, struct cables *c)
 {
 	c->sweep_ns = UINT64_MAX;
@@ -351,7 +351,8 @@ static void set_pkey(struct cables *c, struct port *port, uint16_t pkey)
 
 bool cables_part(struct world *w, struct cables *c)
 {
-	/* A limited member still reaches full members. */
+	/* No P_Key, the P_Key of another partition, and the default partition
+	 * as a limited member, which still reaches full members. */
 	static const uint16_t pkeys[] = {0, 0x8001, BTH_DEFAULT_PKEY & 0x7fff};
 	uint32_t hosts = CABLES_PORTS * w->host_count;
 	struct cable *k = &c->list[c->count - 1 - rng_below(&w->rng, hosts)];

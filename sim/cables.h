@@ -65,9 +65,9 @@ uint16_t cables_lid(uint32_t host, uint32_t number);
 /* Cuts a cable that the seed draws, for a while.  False: the cable is cut
  * already. */
 bool cables_cut(struct world *w, struct cables *c);
-/* Gives a port that the seed draws another P_Key, or none, for a while: a port
- * of a host, or the port of the switch at the same cable.  False: a port at
- * that cable has another P_Key already. */
+/* Draws a port: a port of a host, or the port of the switch at the same cable.
+ * Gives that port another P_Key, or none, for a while.  False: a port at that
+ * cable has another P_Key, or none, already. */
 bool cables_part(struct world *w, struct cables *c);
 /* Returns the world's time at which cables_turn is due; UINT64_MAX: never. */
 uint64_t cables_next(const struct cables *c);

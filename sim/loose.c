@@ -88,7 +88,7 @@ static bool holds_bytes(const struct flow *f, const struct recv *r,
 	return !bytes;
 }
 
-/* Can completion c of receive r be that of the message of request o? */
+/* Can the message of request o have completed receive r with completion c? */
 static bool is_message(const struct flow *f, const struct recv *r,
 		       const struct op *o, const struct cqe *c, uint32_t head)
 {

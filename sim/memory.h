@@ -17,7 +17,8 @@ struct memory {
 	struct space space; /* the first member: the ops cast its address */
 	uint8_t *bytes;
 	uint64_t va;
-	uint64_t size; /* of bytes; the caller may change it at any time */
+	uint64_t size; /* how many bytes `bytes` has; the caller may change
+			it at any time */
 };
 
 /* A struct memory as another process reaches it.  That process can execute

@@ -413,7 +413,8 @@ static void find_pages(struct host *h)
 			    &h->world->hosts[class_of(qpn) % WORLD_HOSTS].page);
 }
 
-/* Sends all frames of the engine; one send in ten takes only some of them. */
+/* Sends frames of the engine until none is left or the subnet has no room.  One
+ * batch in ten is cut to a random number of its frames, at least one. */
 static void send_all(struct host *h)
 {
 	struct engine_frame frames[BATCH];
@@ -452,7 +453,7 @@ uint64_t node_next(const struct host *h)
 	    h->woken.writable || h->woken.ports)
 		return 0;
 	due = engine_deadline(h->engine);
-	/* only half of the hosts wake for an ACK in shared memory */
+	/* only hosts with an odd index wake for an ACK in shared memory */
 	if (engine_owes(h->engine) ||
 	    (h->index % 2 && shm_ack_has_news(engine_shm_ack(h->engine))))
 		due = bits_min_u64(due, h->turned_ns + LOOK_NS);

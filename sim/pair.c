@@ -17,7 +17,8 @@
 #define PAIRS	   6 /* most pairs of a world */
 #define ROUNDS	   6 /* most rounds of a pair */
 
-/* Each pair draws one of these services; half of the pairs are RC. */
+/* Each pair draws one of these services, RC with a chance of 1/2.  In a world
+ * with byte streams all pairs have service_iwarp instead. */
 static const struct service *const services[] = {&service_rc, &service_rc,
 						 &service_uc, &service_ud};
 
@@ -94,7 +95,8 @@ static void empty_srq(struct srq *s)
 	srq_shared(s)->next = srq_shared(s)->next >> 32 << 32 | head;
 }
 
-/* Sets those indices of the receive queue that peers change. */
+/* Sets the other indices of the receive queue: `posted` and `completed`, which
+ * peers change, and `collected`. */
 static void set_peer_indices(struct qp *qp, uint32_t at)
 {
 	qp_target(qp)->posted = at;

@@ -123,7 +123,8 @@ void pcap_frame(struct world *w, const struct engine_frame *f, size_t off,
 	if (!w->pcap.write)
 		return;
 	o = outer_of(&f->from, &f->to);
-	o.id = (uint16_t)(off / f->segment); /* encap/rocev2.h */
+	/* segment n of a datagram has the id n (encap/rocev2.h) */
+	o.id = (uint16_t)(off / f->segment);
 	o.tos = f->tos;
 	put_block(w, frame, outer_write_udp(frame, &o, f->bytes + off, n), NULL,
 		  0, tell_fate(comment, fate) ? comment : NULL);

@@ -15,7 +15,7 @@ static const uint8_t opcodes[] = {
 	HCA_WR_RDMA_READ,   HCA_WR_RDMA_READ,	HCA_WR_ATOMIC_CAS,
 	HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_WRITE};
 
-/* Draws the attributes of a READ or an atomic that the caller has not drawn.
+/* Draws those attributes of a READ or an atomic that the caller has not drawn.
  * False: there is no room for the result. */
 static bool make_read_or_atomic(struct world *w, struct flow *f, struct op *o,
 				bool atomic)
@@ -179,9 +179,9 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* a peer that is alive is given up only in a round with faults,
-		 * and there only under strict timing, or if no broker knows the
-		 * peer */
+		/* A request to a live peer may fail with this status only in a
+		 * round with faults, and in such a round only under strict
+		 * timing or if no broker knows the peer. */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -333,7 +333,8 @@ void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e)
 	e->compare = o->compare;
 }
 
-/* After a failure some receives stay posted, and no completion is awaited. */
+/* After a failure the round does not wait for further receives, since some
+ * receives stay posted. */
 bool service_rc_is_over(const struct flow *f)
 {
 	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||

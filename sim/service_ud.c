@@ -45,7 +45,7 @@ static bool has_grh(const struct flow *f)
 	return !f->from->world->subnet || f->pair->flow[0].id / 2 % 2;
 }
 
-/* Sets the destination's LID and GIDs. */
+/* Sets the path by LID, whether there is a GRH, and the GIDs of both ends. */
 static void address_by_lid(const struct flow *f, struct wq_to *to)
 {
 	struct hca_ah ah = {.dlid = 0};

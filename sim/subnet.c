@@ -16,7 +16,7 @@
 #include "util/shared.h"
 
 #define SLS	16   /* how many SLs there are */
-#define TURN_NS 2000 /* until links carry more packets */
+#define TURN_NS 2000 /* the time from one turn of the fabric to the next */
 /* The least room of a VL's buffer, and the least that a link carries in a turn,
  * in blocks (fabric/lane.h): enough for one packet with a payload of 4096 bytes
  * and all headers. */
@@ -32,10 +32,11 @@ struct order {
 /* The subnet of a world, and the hosts' data ends. */
 struct subnet {
 	struct cables cables; /* owns the fabric */
-	/* The data ends, by host and by port number minus 1; NULL: the host is
-	 * dead. */
+	/* The data ends, by host and by port number minus 1; NULL: the host has
+	 * no process. */
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];
-	/* The packets whose bytes are lent to the fabric (data_lend). */
+	/* The packets that the hosts have sent since the last take_back().  The
+	 * fabric may still read their bytes (data_lend). */
 	struct flight *lent;
 	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
 	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
@@ -71,8 +72,9 @@ void subnet_init(struct world *w)
 	data->turn_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
 }
 
-/* Takes back the bytes that are lent to the fabric.  The fabric has copied
- * them, so the packets arrive although the bytes change. */
+/* Takes back the bytes that are lent to the fabric.  data_settle first copies
+ * these bytes into the fabric, so the packets arrive unchanged although the
+ * bytes change afterwards. */
 static void take_back(struct subnet *s)
 {
 	struct flight *f;
@@ -271,9 +273,10 @@ static void damage_in_switch(struct world *w, struct flight *f)
 	lrh_seal(f->bytes, f->len - LRH_VCRC_BYTES);
 }
 
-/* Damages a packet on its way, as the seed decides.  False: a bit has changed
- * on the last cable, and the port at its end finds that by the VCRC.  The
- * receiver finds a missing end by the lengths in the headers (lrh_frame). */
+/* Changes a bit of a packet, or cuts the packet off, as the seed decides.
+ * False: a bit has changed on the last cable, and the receiver's port finds
+ * that by the VCRC, and drops the packet.  The receiver finds by the lengths in
+ * the headers that a packet was cut off (lrh_frame). */
 static bool damage_packet(struct world *w, struct flight *f)
 {
 	if (world_is_quiet(w))

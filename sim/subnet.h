@@ -7,8 +7,8 @@
  *	node_turn --> link_send --> subnet_enter --> switches --> node_receive
  *
  * The subnet loses no packet for lack of room: a host sends only while
- * subnet_may_send, and a host whose socket is full receives nothing until
- * subnet_resume.
+ * subnet_may_send returns true, and a host whose socket is full receives
+ * nothing until subnet_resume.
  */
 #ifndef SIM_SUBNET_H
 #define SIM_SUBNET_H

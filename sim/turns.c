@@ -30,9 +30,10 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* In the first SLOW_TURNS draws of a turn, a slow fiber is drawn only if the
- * turns of all other fibers are over.  The number is so high that another fiber
- * can give up its wait for a lock that the slow fiber holds. */
+/* In the first SLOW_TURNS draws of a call of turns_take, the slow fiber is
+ * drawn only if the turns of all other fibers are over.  The number is so high
+ * that another fiber can give up its wait for a lock that the slow fiber holds.
+ */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
@@ -43,7 +44,7 @@ static struct {
 	void *stack[WORLD_HOSTS + 1];
 	bool is_running[WORLD_HOSTS + 1]; /* the fiber's turn is not over */
 	/* now: the fiber that runs; slow: the slow fiber; both may be NO_FIBER.
-	 * taken: how often a fiber was drawn in this turn. */
+	 * taken: how many draws this call of turns_take has made. */
 	uint32_t now, slow, taken;
 	const void *bottom; /* the lowest address of main's stack */
 	size_t size;	    /* the bytes of main's stack */

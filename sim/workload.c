@@ -151,10 +151,10 @@ static bool post_op(struct world *w, struct flow *f)
 }
 
 /*
- * Does the message end before the i-th element of its receive?  Then the
- * responder never checks the element's lkey, and a bad lkey must do no harm.
- * False if it is not known which message takes the receive, or if the message's
- * request has a defect.
+ * Does the message end before the i-th element of its receive, or is it a WRITE
+ * with immediate data, which uses no element?  Then the responder never checks
+ * the element's lkey, and a bad lkey must do no harm.  False if it is not known
+ * which message takes the receive, or if the message's request has a defect.
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
@@ -168,8 +168,8 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || before >= o->bytes;
 }
 
-/* Posts f's next receive to the responder's QP, which is that of f->back, or to
- * its shared receive queue.  False: the queue is full. */
+/* Posts f's next receive to the responder's QP, f->back->qp, or to the shared
+ * receive queue of that QP, if it has one.  False: the queue is full. */
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->round.recvs[f->round.recvs_posted];
@@ -263,7 +263,8 @@ static void ring_doorbell(struct world *w, struct flow *f)
 		engine_doorbell(e, f->q, now);
 }
 
-/* Posts a few requests of f, and a few receives to f's QP.  False: none. */
+/* Posts a few requests of f, and a few receives to f's QP.  False: nothing was
+ * posted. */
 static bool post_some(struct world *w, struct flow *f)
 {
 	uint32_t n = workload_below(w, 6), recvs = workload_below(w, 3);

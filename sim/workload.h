@@ -143,7 +143,7 @@ bool workload_has_news(const struct world *w);
 
 /* ---- for the services ---- */
 
-/* Draws a number below n, which is not 0. */
+/* Draws a number below n; n is not 0. */
 uint32_t workload_below(struct world *w, uint32_t n);
 /* Draws the length of a message: mostly small, at most 65536 bytes. */
 uint32_t workload_bytes(struct world *w);

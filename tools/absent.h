@@ -8,11 +8,11 @@
 
 /*
  * Says on stderr why @program, a path or a name without '/', cannot be
- * executed, and what the user can do.  @err is the errno value (positive) with
- * which launch_find or execvp has failed.  If no folder of PATH has the
- * program, but ci/setup has unpacked it in the tree in which adverb was built,
- * the sentence names the tree's build/env.sh.  Returns the exit status: 127 for
- * ENOENT, otherwise 126, as shells exit.
+ * executed, and for ENOENT, EACCES and EISDIR what the user can do.  @err is
+ * the errno value (positive) with which launch_find or execvp has failed.  If
+ * no folder of PATH has the program, but ci/setup has unpacked it in the tree
+ * in which adverb was built, the sentence names the tree's build/env.sh.
+ * Returns the exit status: 127 for ENOENT, otherwise 126, as shells exit.
  */
 int absent_say(const char *program, int err);
 

@@ -118,7 +118,8 @@ static void check_sandbox(void)
 
 static void check_kernel_rdma(void)
 {
-	/* By syscall(2), since a preloaded shim shows other devices. */
+	/* syscall(2) asks the kernel itself; the access() of a preloaded shim
+	 * would find adverb's devices. */
 	if (!syscall(SYS_faccessat, AT_FDCWD, "/sys/module/rdma_rxe", F_OK))
 		doctor_say(DOCTOR_SLOW, "kernel RDMA",
 			   "rdma_rxe is loaded and takes UDP port 4791 once "
@@ -461,7 +462,8 @@ int doctor_main(int argc, char **argv)
 			"More: man adverb-doctor\n");
 		return asked ? 0 : 2;
 	}
-	/* The caller may ignore SIGCHLD, and waitpid would fail. */
+	/* If the process that executed this program ignores SIGCHLD, so does
+	 * this program, and waitpid would fail. */
 	signal(SIGCHLD, SIG_DFL);
 	check_version();
 	doctor_net_port();

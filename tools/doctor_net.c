@@ -188,9 +188,10 @@ void doctor_net_batches(void)
 		close(fd);
 }
 
-/* Returns what to do about a small buffer.  The limit is that of all network
- * namespaces, and only the first namespace can change it.  In the others the
- * file is read-only, or before Linux 6.11 missing. */
+/* Returns what to do about a small buffer.  The limit, net.core.rmem_max, is
+ * that of all network namespaces, and only the first namespace can change it.
+ * In the others the file of this limit in /proc/sys is read-only, or before
+ * Linux 6.11 missing. */
 static const char *enlarge_buffer(void)
 {
 	struct stat s;

@@ -81,7 +81,7 @@ static void send_frame(void *user, const struct cm_frame *f)
 
 /* Finds the GID of the sender of a message: the GID in the GRH or, without
  * a GRH, the first GID of the port with the source LID.  False: no port has
- * that LID, or the port with the GID of the GRH has another LID. */
+ * that LID or, with a GRH, no port has both that LID and that GID. */
 static bool find_sender(struct fabric *f, const struct umad *from,
 			uint8_t gid[16])
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connection management for programs on the hosts of a fabric.  For programs
- * that use no fabric the broker does this work.  Each host with such programs
- * has a cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at
- * each of its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and
- * 3 (SA).  The cmserver and the ends stay until the host's last program has
- * gone, its last conversation has ended, and its last question about a
- * multicast group is answered.
+ * that use no fabric the broker does this work.  Each host with a client (a
+ * program that fabric_cm_open has added) has a cmserver (broker/cmserver.h),
+ * whose addresses are GIDs, and an end at each of the host's first
+ * FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and 3 (SA).  The
+ * cmserver and the ends stay until the host's last client has ended, its last
+ * conversation has ended, and its last question about a multicast group is
+ * answered.
  *
  *	program -- struct cmproto --> cmserver -- MAD --> end --> the subnet
  *	       \-- CMPROTO_ROUTE --> PathRecord query --> end --> the SA
@@ -45,8 +46,8 @@ struct fabric_cm_reader {
 struct fabric_cm *fabric_cm_new(struct fabric *f);
 /* Frees cm and its hosts.  The caller has closed all clients before. */
 void fabric_cm_free(struct fabric_cm *cm);
-/* Returns the descriptor to poll for POLLIN, which stays cm's.  It is readable
- * if fabric_cm_serve has something to do. */
+/* Returns a descriptor of cm, which the caller polls for POLLIN and does not
+ * close.  The descriptor is readable if fabric_cm_serve has something to do. */
 int fabric_cm_fd(const struct fabric_cm *cm);
 /*
  * Adds a program, process pid of this user, on the host that has the GID.

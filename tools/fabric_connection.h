@@ -21,7 +21,7 @@
 /* The connection of a program.  fabric_server.c makes it. */
 struct connection {
 	struct list list;	     /* in fabric_server.connections */
-	struct fabric_watch control; /* the connection: requests, answers */
+	struct fabric_watch control; /* the socket of requests and answers */
 	struct fabric_watch port;    /* the socket of the open port */
 	struct fabric_watch process; /* readable once the program has ended */
 	/* The data ends at port 1, 2... */

@@ -4,13 +4,13 @@
  * a program's queue pairs, or a packet that the program has refused, or tells
  * the program of changes of its port (fabric/proto.h).
  *
- * A program that ends leaves packets in its socket or its ring.  Their requests
- * may have completed, and an adapter would have sent them.  So the data end of
- * an ended program receives no more packets, and sends those that are left as
- * fast as the data end may send (data_may_send).  The socket is closed when
- * none is left, and at the latest FABRIC_DATA_REST_MS after the program's end:
- * a receiver that does not read cannot keep the data end and its data_number
- * for longer.
+ * A program that ends leaves packets in its socket or its ring.  The requests
+ * of these packets may have completed, and an adapter would have sent the
+ * packets.  So the data end of an ended program receives no more packets, and
+ * sends those that are left as fast as the data end may send (data_may_send).
+ * The socket is closed when none is left, and at the latest FABRIC_DATA_REST_MS
+ * after the program's end: a receiver that does not read cannot keep the data
+ * end and its data_number for longer.
  *
  * A data end may have rings.  Once its program has said that it uses them, the
  * packets are in the rings, and the messages on the socket only wake the
@@ -56,7 +56,9 @@ struct fabric_data {
 struct fabric_data_socket {
 	struct fabric_watch watch; /* the socket */
 	struct data_end *end;	   /* NULL: not open */
-	bool reads;		   /* the end may send: the socket is read */
+	/* The data end may send, so the program's packets are read: from the
+	 * socket or, if uses_ring is set, from the ring. */
+	bool reads;
 	/* The program does not read its packets, or the kernel has no memory
 	 * for a message to the program now. */
 	bool is_full;
@@ -65,8 +67,8 @@ struct fabric_data_socket {
 	/* In fabric_data.rests: the program has ended, and the socket or the
 	 * ring may have packets of the program. */
 	struct list rest;
-	uint64_t rest_ms; /* if `rest` is linked: when the socket is closed, in
-			     ms of monotonic_ms */
+	uint64_t rest_ms; /* if `rest` is linked: when the socket is closed at
+			     the latest, in ms of monotonic_ms */
 	struct fabric_ring ring; /* both rings; ring.memory NULL: none */
 	/* The program has said that it uses the rings. */
 	bool uses_ring;
@@ -119,11 +121,12 @@ bool fabric_data_take(struct fabric_data *f);
  * The loop calls this before it asks for events, since it may then sleep. */
 void fabric_data_wake(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, gives back
- * the room of the packets that fabric_data_take has taken, wakes the
- * programs unless a ring that was read in this turn probably has more packets
- * (has_more), watches the sockets and the rings of data ends that may send
- * again, sends packets that ended programs have left, and closes the sockets of
- * ended programs whose time is over.  The loop calls this after fabric_turn. */
+ * the room of the packets that fabric_data_take has taken, calls
+ * fabric_data_wake unless a ring that was read in this turn probably has more
+ * packets (has_more), watches the sockets and the rings of data ends that may
+ * send again, sends packets that ended programs have left, and closes the
+ * sockets of ended programs whose time is over.  The loop calls this after
+ * fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
 /* Returns when fabric_data_take and fabric_data_turn have to be called, in ms
  * of monotonic_ms: 0, which is at once, if packets of an ended program may be

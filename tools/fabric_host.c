@@ -18,8 +18,8 @@ _Static_assert(sizeof(((struct fabric_port *)0)->pkeys) ==
 		       FABRIC_HOST_PKEYS * sizeof(uint16_t),
 	       "the table of struct fabric_port");
 
-/* Returns the host's port that has the place; NULL: the place is not an open
- * port of this host. */
+/* Returns the host's port at this place; NULL: the place is not an open port of
+ * this host. */
 static struct host_port *port_at(struct cm_host *h,
 				 const struct gid_place *place)
 {

@@ -8,12 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Since Linux 6.5; older headers lack it. */
+/* Linux has this option since 6.5; older headers lack it. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
-/* Asks the kernel for the process; false: it does not tell. */
+/* Asks the kernel which process has connected, and as which user; false: the
+ * kernel does not tell. */
 static bool read_peer(int connection, struct ucred *peer)
 {
 	socklen_t length = sizeof(*peer);

@@ -33,7 +33,7 @@ enum {
 
 /* The rings of one data end.  All zeroes: there are none. */
 struct fabric_ring {
-	/* In the list of fabric_ring_open. */
+	/* The entry in `all`, the list of fabric_ring_open. */
 	struct list list;
 	/* The process of the program; 0: it is in a PID namespace that this
 	 * process does not see. */

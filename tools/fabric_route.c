@@ -9,8 +9,8 @@
 
 enum {
 	/* The bits of a MAD's status that mean the same in all classes
-	 * (IBTA 13.4.7): for example, the port has no agent of this class, or
-	 * the agent is busy. */
+	 * (IBTA 13.4.7): for example, that the port has no agent of this
+	 * class, or that the agent is busy. */
 	STATUS_COMMON = 0xff,
 	EXPONENT_LEAST = 10, /* 4 ms */
 	EXPONENT_MOST = 24,  /* 69 s */

@@ -29,9 +29,9 @@ enum {
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	SAY_MS = 10000,		/* between two sentences of say_closed */
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
-	/* Most turns in a row that do not ask epoll for events.  The packets
-	 * that one program sends in a turn more than these fit into the ring of
-	 * one receiver. */
+	/* Most turns in a row that do not ask epoll for events.  All packets
+	 * that a program sends in these turns and in the next one fit into the
+	 * ring of one receiver. */
 	TURNS_WITHOUT_EVENTS = 5,
 };
 

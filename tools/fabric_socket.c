@@ -114,9 +114,9 @@ static int refuse_file(const char *path)
 
 /* Removes the socket of a fabric that was killed, which refuses connections.
  * Returns 0, also if the connection fails for another reason: bind_path then
- * finds out whether the path can be used; -EEXIST: a fabric serves the path;
- * -ETIMEDOUT: a program listens there, and does not answer; -EPERM: another
- * user's program listens there. */
+ * finds out whether the path can be used; -EEXIST: a fabric, or another program
+ * of this user, listens there; -ETIMEDOUT: a program listens there, and does
+ * not answer; -EPERM: another user's program listens there. */
 static int clear_path(const char *path)
 {
 	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);

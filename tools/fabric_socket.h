@@ -16,7 +16,7 @@
  * block, which the caller closes; or -1 after a sentence on stderr.  If several
  * processes call this for one path at once, one gets the path, and the others
  * find that a fabric runs there.  The path has mode 0600.  During the call the
- * file PATH.lock exists, and the process holds its lock (flock(2)).
+ * file PATH.lock exists, and the process holds the file's lock (flock(2)).
  */
 int fabric_socket_listen(const char *path);
 

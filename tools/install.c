@@ -322,8 +322,8 @@ static bool has_glibc(const struct image *im)
 }
 
 /* Returns why adverb cannot work in the root; NULL: adverb can.  A system with
- * glibc may have musl's loader, too, and one with musl may have a loader of
- * glibc's name, but not its libc. */
+ * glibc may have musl's loader, too.  A system with musl may have a loader of
+ * the name that glibc's loader has, but has no libc.so.6. */
 static const char *find_unfit(const struct image *im)
 {
 	if (image_has(im, "lib/ld-musl-x86_64.so.1") && !has_glibc(im))
@@ -457,9 +457,10 @@ static bool is_free(const struct image *im, const struct plan *p)
 	return !taken;
 }
 
-/* Plans the files of the system's broker: with --service all of them, and in
- * place of an installation with the broker those that are as adverb put them.
- * The others, which the administrator has changed, stay as they are. */
+/* Plans the files of the system's broker: with --service all of them.  Without
+ * --service, if the root has the broker's unit, plans those that are as adverb
+ * put them.  The others, which the administrator has changed, stay as they are.
+ */
 static void plan_service(struct plan *p, const struct image *im, bool wanted)
 {
 	bool has_unit = image_has(im, unit_path);

@@ -41,7 +41,8 @@ static int take_choice(int argc, char **argv, struct host_choice *choice)
 	return left;
 }
 
-/* Finds the program beside this one, or in an installation. */
+/* Finds the program adverb-ipoib, beside this program as in a build tree, or in
+ * the libexec folder of an installation. */
 static bool find_program(char path[PATH_MAX])
 {
 	static const char *const places[] = {"adverb-ipoib",

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The communication management of an IPoIB interface in connected mode: a
- * client of the fabric's process (broker/cmproto.h), which sends REQ, REP and
- * DREQ for the interface.  A connection has the number that ipoib/stream has
- * given to it.  Only ipoib_cm_open waits, for the fabric.  The other functions
- * keep the messages that the socket does not take.  One thread; no lock.
+ * client of the fabric's process (broker/cmproto.h).  That process sends REQ,
+ * REP and DREQ for the interface.  A connection has the number that
+ * ipoib/stream has given to it.  Only ipoib_cm_open waits, for the fabric.  The
+ * other functions keep the messages that the socket does not take.  One thread;
+ * no lock.
  */
 #ifndef TOOLS_IPOIB_CM_H
 #define TOOLS_IPOIB_CM_H
@@ -74,8 +75,9 @@ struct ipoib_cm {
  * about the interface `name`, and then *c has no descriptor. */
 int ipoib_cm_open(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		  void *ctx, const char *name);
-/* Begins with the socket fd, as ipoib_cm_open does, and takes it.  Returns 0,
- * or -1 if there is no memory; then fd stays the caller's. */
+/* Makes *c a client on the socket fd, which *c then owns.  ipoib_cm_open calls
+ * this with a socket of the fabric.  Returns 0, or -1 if there is no memory;
+ * then the caller still owns fd. */
 int ipoib_cm_init(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		  void *ctx, int fd);
 /* Closes the sockets and frees the memory; calls no function of the sink. */

@@ -18,7 +18,9 @@
 #include "util/monotonic.h"
 
 enum {
-	FRAMES = 64,	   /* most frames, and most packets, in one turn */
+	/* in one turn: the most frames, the most packets by UD, and the most
+	 * packets by RC */
+	FRAMES = 64,
 	LOOK_MS = 1000,	   /* between two looks at the port and the groups */
 	LEAVE_MS = 1000,   /* for the answers to the last questions */
 	MTU_BEFORE = 2044, /* until the broadcast group is joined */

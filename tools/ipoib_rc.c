@@ -362,10 +362,11 @@ uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms)
 
 /* ---- packets ---- */
 
-/* A neighbour that takes nothing must leave places for the other connections.
- * So RESERVE free places are left to packets by UD, and a connection sends its
- * next packet only while it has at most half as many packets in flight as there
- * are other free places. */
+/* Packets to a neighbour that has stopped stay in flight, and must not take the
+ * places that the other connections need.  So RESERVE free places are left to
+ * packets by UD, and a connection sends its next packet only while it has in
+ * flight at most half as many packets as there are free places besides these
+ * RESERVE. */
 static bool may_send(const struct ipoib_rc *r, const struct ipoib_rc_link *l)
 {
 	uint32_t left = r->v->places.free_count;

@@ -77,7 +77,8 @@ void ipoib_rc_close(struct ipoib_rc *r);
 bool ipoib_rc_ask(struct ipoib_rc *r, uint32_t id, const struct route *route,
 		  const struct ipoib_port *port, struct cmproto *m);
 /* The neighbour has accepted by the message m: brings the queue pair to RTS.
- * Returns false if that fails, or if the connection does not wait for this. */
+ * Returns false if that fails, or if the connection does not wait for an
+ * acceptance. */
 bool ipoib_rc_accepted(struct ipoib_rc *r, uint32_t id,
 		       const struct cmproto *m);
 /* Has the request m of a neighbour a transport, a path and a partition that
@@ -89,8 +90,8 @@ bool ipoib_rc_may_serve(const struct cmproto *m, uint16_t pkey);
 bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
 		    struct cmproto *reply);
 /* Copies a packet and sends the copy.  Drops the packet if there is no such
- * connection, if its queue pair is not in RTS or has failed, or if as many of
- * its packets are in flight as it may have now. */
+ * connection, if its queue pair is not in RTS or has failed, or if the
+ * connection has as many packets in flight as it may have now. */
 void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,
 		   size_t bytes);
 /* Returns whether the connection has a queue pair. */

@@ -54,9 +54,8 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 		m.group = fabric_group_write(broadcast);
 	if (r->fd < 0 || is_known(r, &m))
 		return;
-	/* After EAGAIN the next call sends the message again.  Any other error
-	 * means that the fabric has ended; then cut_loop in ipoib_loop.c ends
-	 * this program. */
+	/* After an error the next call sends the message again.  If the fabric
+	 * has ended, cut_loop in ipoib_loop.c ends this program. */
 	if (send(r->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    sizeof(m))
 		return;

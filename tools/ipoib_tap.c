@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TUN_FILE   "/dev/net/tun"
-#define READ_BYTES (64 << 10) /* of a read of a file in /proc */
+#define READ_BYTES (64 << 10) /* bytes that one read(2) should get */
 
 bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a)
 {
@@ -122,8 +122,8 @@ int ipoib_tap_open(struct ipoib_tap *t, const char *name)
 		return -1;
 	}
 	ipoib_tap_set_carrier(t, false);
-	/* the kernel makes no link-local address from the MAC, because adverb
-	 * adds the one of the port's GID */
+	/* With this setting the kernel makes no link-local address from the
+	 * MAC.  adverb adds the link-local address of the port's GID. */
 	write_setting(t->name, "ipv6", "addr_gen_mode", "1");
 	/* An interface that starts again has another QPN.  With this setting
 	 * the kernel sends a neighbour advertisement when duplicate address

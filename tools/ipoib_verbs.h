@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The UD queue pair of an IPoIB interface, and its connection to the subnet
- * administration: an ordinary program over libibverbs and libibumad.  One
- * thread; no lock.
+ * The UD queue pair of an IPoIB interface, and the interface's connection to
+ * the subnet administration.  The code calls libibverbs and libibumad as any
+ * program does, and runs in one thread, without a lock.
  */
 #ifndef TOOLS_IPOIB_VERBS_H
 #define TOOLS_IPOIB_VERBS_H
@@ -80,9 +80,9 @@ struct ipoib_verbs {
 };
 
 /* Opens the device and makes the queue pair.  port 0: the first port that has a
- * link.  pkey 0: the P_Key at index 0.  is_connected: places have room for
- * frames of the connected mode.  Returns 0, or -1 after a sentence on stderr.
- * In both cases the caller calls ipoib_verbs_close. */
+ * link, or port 1 if none has.  pkey 0: the P_Key at index 0.  is_connected:
+ * places have room for frames of the connected mode.  Returns 0, or -1 after a
+ * sentence on stderr.  In both cases the caller calls ipoib_verbs_close. */
 int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected);
 /* Closes the port and the device, and destroys and frees all objects of *v, as
@@ -101,17 +101,18 @@ void ipoib_verbs_stop(struct ipoib_verbs *v);
 /* Returns the place for the next frame that is sent, of v->places.bytes bytes;
  * NULL: all places are in use. */
 uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
-/* Adds a send of a packet by UD to the batch, and makes r->handle if it is
- * NULL.  The packet is in the place that ipoib_verbs_place has last returned,
- * or elsewhere and is copied.  Drops the packet if there is no place or no
- * address handle.  ipoib_verbs_flush must follow before the program waits. */
+/* Adds a send of a packet by UD to the batch, and makes r->handle if r->handle
+ * is NULL.  If the packet is not in the place that ipoib_verbs_place returns
+ * now, copies the packet into this place.  Drops the packet if there is no
+ * place or no address handle, or if the packet is longer than a place.
+ * ipoib_verbs_flush must follow before the program waits. */
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
 /*
- * Takes the place that was last returned, for a send of the flow (NULL: none)
- * by a queue pair whose send CQ is v->send_cq.  Copies the packet into the
- * place if the packet is elsewhere.  Fills in sge, and returns the wr_id.  0:
- * there is no place, or the packet is longer than a place.
+ * Takes the place that ipoib_verbs_place returns now, for a send of the flow
+ * (NULL: none) by a queue pair whose send CQ is v->send_cq.  Copies the packet
+ * into the place if the packet is elsewhere.  Fills in sge, and returns the
+ * wr_id.  0: there is no place, or the packet is longer than a place.
  */
 uint64_t ipoib_verbs_take_place(struct ipoib_verbs *v,
 				struct ipoib_verbs_flow *flow, const uint8_t *p,

@@ -91,13 +91,13 @@ void launch_set(struct launch *l, const char *name, const char *value);
 int launch_find(const char *program, char *path);
 
 /*
- * Looks at the program before it runs, which it finds by the PATH that the
- * program gets: sets l->facts, l->origin and l->preload,
- * and clears l->shim if the program would not run with the shim, or if the
- * shim's file is missing, unreadable or on a file system that is mounted with
- * the option noexec.  Returns 0; or, after a sentence on stderr that says why
- * the program does not run or would not load the libraries, 126 or 127, as
- * shells exit.
+ * Called before launch_exec.  Finds the file of the program as launch_find
+ * does, but by the PATH that the program will get, and looks at this file: sets
+ * l->facts, l->origin and l->preload, and clears l->shim if the program would
+ * not run with the shim, or if the shim's file is missing, unreadable or on a
+ * file system that is mounted with the option noexec.  Returns 0; or, after a
+ * sentence on stderr that says why the program does not run or would not load
+ * the libraries, 126 or 127, as shells exit.
  */
 int launch_check(struct launch *l, const char *program);
 

@@ -19,8 +19,8 @@
 bool ldcache_read(const char *cache, const char *library, char *path);
 
 /* Finds @library in LD_LIBRARY_PATH, then by @cache, then in all folders that
- * the loader searches for adverb itself (dlinfo(3)): those of LD_LIBRARY_PATH
- * with $ORIGIN and the like replaced, which the first step does not replace;
+ * the loader searches for adverb itself (dlinfo(3)): those of LD_LIBRARY_PATH,
+ * where the loader, unlike the first step, has replaced $ORIGIN and the like;
  * those of adverb's DT_RUNPATH, if there is one; and the loader's default
  * folders.  True: the library's path is in @path of PATH_MAX bytes. */
 bool ldcache_find(const char *cache, const char *library, char *path);

@@ -233,9 +233,9 @@ static void name_suspect(const struct engine_suspect *s,
 		  INET6_ADDRSTRLEN);
 }
 
-/* Prints the address that sends the process the most packets that fit no
- * connection, and how many other sources there are; nothing if there are none.
- */
+/* Prints the first of the process's suspects, which is the address with the
+ * greatest weight, and how many other suspects there are; nothing if there are
+ * none. */
 static void print_suspect(const struct watch_process *p)
 {
 	static const char *const what[ENGINE_SIGNS] = {

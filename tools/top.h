@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top: `adverb top`, which shows the traffic of the adverb processes of this
- * user, and what keeps a queue pair from sending.  The output is a table or
- * JSON, once or at each interval.
+ * top: `adverb top`, which shows the traffic of the adverb processes that this
+ * user may read (watch.h), and what keeps a queue pair from sending.  The
+ * output is a table or JSON, once or at each interval.
  */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H

@@ -105,8 +105,8 @@ bool vendor_is_installed(const struct vendor *v,
 
 	if (facts && is_beside(v->library, facts->search, origin))
 		return true;
-	/* If an `adverb run` has started this one, LD_LIBRARY_PATH may name
-	 * v->folder, where ldcache_find then finds the library. */
+	/* If this `adverb run` was started by another one, LD_LIBRARY_PATH may
+	 * name v->folder, and ldcache_find then finds the library there. */
 	return ldcache_find(LDCACHE_FILE, v->library, path) &&
 	       !(strncmp(path, v->folder, len) == 0 && path[len] == '/');
 }

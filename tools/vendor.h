@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vendor: libraries whose calls all fail, in place of the libraries of
- * adapters' vendors (src/stubs), each in a folder of its own below
- * <libdir>/vendor, as in vendor/mlx5/libmlx5.so.1.
+ * vendor: libraries in place of the libraries of adapters' vendors (src/stubs).
+ * Each of their functions fails, or does nothing if it returns nothing.  Each
+ * library is in a folder of its own below <libdir>/vendor, as in
+ * vendor/mlx5/libmlx5.so.1.
  *
  * Some programs link a vendor's library.  If the system has the vendor's own
  * library, a program loads the vendor's, since the library of src/stubs may

@@ -26,8 +26,8 @@ struct watch_process {
 	bool stopped;  /* by a signal or a debugger */
 	bool foreign; /* of another version of adverb: the fields below are 0 */
 	struct engine_counters counters; /* the sums of all devices */
-	/* Sources of packets that fit no connection, the greatest weight first.
-	 */
+	/* Sources of packets that fit no connection or have a wrong key, the
+	 * greatest weight first. */
 	struct engine_suspect suspects[ENGINE_SUSPECTS];
 	size_t suspect_count; /* entries of suspects in use */
 	struct qp *qps;	      /* copies of the process's QPs; owned */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Measures adverb, this machine's raw limits and other software in turns.
 
-Every round measures each step once, so that a machine that is slow for a while
+Every round measures each step, so that a machine that is slow for a while
 slows all steps alike.  Figures are medians over the rounds, goals are
 ratios."""
 
@@ -75,7 +75,7 @@ def wanted(step, patterns):
 
 
 def members(plan):
-    """Yields the steps of a plan (Run.order)."""
+    """Yields the steps of a plan, whose members Run.order describes."""
     for member in plan:
         yield from [member] if isinstance(member, steps.Step) else member
 
@@ -89,7 +89,7 @@ class Run:
         self.plan = plan
         self.rounds = rounds
         self.figures = {}     # key -> {round: figures}
-        self.left_out = {}    # series or key -> why
+        self.left_out = {}    # series, key, or name of a Where -> why
         self.began = time.monotonic()
         self.done = 0
 

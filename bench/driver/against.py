@@ -28,7 +28,8 @@ def verdict(ratios):
 
 def compared(new, old):
     """Returns (this build's figures, the other build's figures, ratios) of the
-    rounds that both builds have, or None if they have no figure in common."""
+    rounds that both builds have, or None if the builds have no figure in
+    common."""
     turns = sorted(set(new) & set(old))
     for field, less_is_better in FIELDS:
         mine, others = ([side[turn][field] for turn in turns

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Curves as SVG, most of them over the message size.  Both axes are
-logarithmic, a bar shows the least and the most of the rounds, and text is
-readable on a light and on a dark background."""
+logarithmic, a bar goes from the lowest to the highest figure of the rounds, and
+text is readable on a light and on a dark background."""
 
 import math
 from html import escape

@@ -74,9 +74,9 @@ def grid(figures, series, field):
 
 def others(figures):
     """Yields a head, and then a row with the median, least and most of each
-    figure, CPU times excepted.  Left out are the series of the plots, except
-    "shared line" and "eventfd", which were measured at one size only, and the
-    series whose names match THREADS or MECHANISM."""
+    figure, CPU times excepted.  Leaves out the series of the plots, except
+    "shared line" and "eventfd", which were measured at one size only.  Leaves
+    out the series whose names match THREADS or MECHANISM, too."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}

@@ -45,8 +45,8 @@ class Step:
         self.key = "%s/%d" % (series, size)
 
     def is_of_adverb(self):
-        """Does this step run programs on adverb's libraries?  For the steps of
-        on_lo() in __main__.py only."""
+        """Does this step run programs on adverb's libraries?  The answer is right
+        only for the steps of on_lo() in __main__.py."""
         return self.series.split(" ")[0] in ("adverb", "direct", "mapped",
                                              "iwarp")
 

@@ -30,8 +30,8 @@ def is_root():
 
 
 def broker_of(adverb):
-    """Returns the path of the adverbd in the folder of the libraries that
-    adverb run loads; None: there is no adverbd in that folder."""
+    """Returns the path of the first adverbd in the folders of the
+    LD_LIBRARY_PATH that adverb run sets; None: there is no adverbd there."""
     done = subprocess.run([adverb, "run", "--", "sh", "-c",
                            "echo $LD_LIBRARY_PATH"], check=False,
                           stdout=subprocess.PIPE, text=True)

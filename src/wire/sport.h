@@ -11,11 +11,11 @@
  * or to the next free port.  A socket receives nothing, and is opened when it
  * is first needed.  The opening of a socket also closes old ones (sweep_ports):
  * no queue pair uses such a socket (sport_take), and for at least SPORT_IDLE_NS
- *it was neither opened, nor found by sport_find, nor given back by sport_give.
- *At most sports.most sockets are open: a quarter of the descriptors that the
- *process may have, but no more than SPORT_MOST.  Further pairs share the socket
- *of another pair of the same address family.  Datagrams to multicast groups go
- *from the main socket.
+ * it was neither opened, nor found by sport_find, nor given back by
+ * sport_give.  At most sports.most sockets are open: a quarter of the
+ * descriptors that the process may have, but no more than SPORT_MOST.  Further
+ * pairs share the socket of another pair of the same address family.
+ * Datagrams to multicast groups go from the main socket.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port

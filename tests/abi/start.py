@@ -155,8 +155,9 @@ def judge_patterns(report, lib):
 
 
 def judge(report, name, path, lib, env, names):
-    """Checks that a file takes the libraries @names that it needs from @lib,
-    and starts.  Reports nothing of a file that needs none of them."""
+    """Checks that a file starts, and that the loader takes from @lib those
+    libraries of @names that the file needs.  Reports nothing of a file that
+    needs none of them."""
     libraries, text = trace(path, env)
     mine = {key: value for key, value in libraries.items() if key in names}
     if not mine:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases of block storage by iSER.  From the guest: its kernel is the initiator, and
-tgtd on adverb the target.  To the guest: programs over libiscsi on adverb are the
-initiator, and the guest's kernel (LIO) is the target."""
+"""Cases of block storage by iSER.  In Iser.from_guest the guest's kernel is the
+initiator, and tgtd on adverb is the target.  In Iser.to_guest programs over
+libiscsi on adverb are the initiator, and the guest's kernel (LIO) is the
+target."""
 
 import contextlib
 import hashlib
@@ -57,7 +58,7 @@ class Iser:
     @contextlib.contextmanager
     def exported(self, parameters=""):
         """Makes the guest's kernel a target for the time of a `with` statement.
-        @parameters: those of the target."""
+        @parameters: iSCSI parameters of the target (ImmediateData=No)."""
         self.block("export %s %s %s" % (THERE, TARGET, parameters))
         try:
             yield
@@ -105,8 +106,9 @@ class Iser:
         """Runs a program over libiscsi.  Expects that the program succeeds and
         prints @want."""
         self.t.need(argv[0])
-        # QEMU has a loop of its own, and loads libiscsi where pace.c cannot
-        # find it.
+        # QEMU has a loop of its own, and loads libiscsi with RTLD_LOCAL, so
+        # dlsym(RTLD_NEXT) in pace.c would not find the librdmacm that libiscsi
+        # brings.
         pace = {} if argv[0] == "qemu-io" else {
             "LD_PRELOAD": PACE, "PACE_POLL": str(HANG * 1000)}
         r = self.t.finish(self.t.start(
@@ -135,7 +137,8 @@ class Iser:
 
     def alone(self):
         """Runs block storage in the guest, whose kernel is the initiator and the
-        target.  Returns 0 and the output, or 1 and the output if it fails."""
+        target.  Returns 0 and the output of the check; if a command fails,
+        returns 1 and the output of that command."""
         try:
             with self.exported(), self.attached(THERE) as name:
                 return 0, self.block("check %s %s %s" % (name, FEW, MANY))

@@ -272,8 +272,9 @@ def perftest_cm(argv):
 
 
 def multicast(direction):
-    """Sends to a member on rxe and to a member on adverb.  A sending mckey may
-    destroy its address handle before rxe has sent, so pace.c delays that."""
+    """Sends to a member on rxe and to a member on adverb.  A mckey that sends
+    by rxe may destroy its address handle before rxe has sent, so pace.c delays
+    ibv_destroy_ah."""
     argv = ["mckey", "-m", "239.7.7.7", "-b"]
     began = [vm.start(" ".join([*argv, THERE]))]
     try:
@@ -382,10 +383,11 @@ def signal_session(process, what):
 
 
 def foreign_ids(six):
-    """The ids in rxe's IPv4 headers count up, and rxe sends no UDP checksum.  The
-    ids that our end sees jump after rxe was silent, and after our end has not read
-    for a while.  adverb must not drop a packet as damaged because of its id or its
-    checksum."""
+    """The ids in rxe's IPv4 headers count up, and rxe sends no UDP checksum.
+    rxe is silent while the guest's end or our end is stopped, since each end
+    waits for the other's message.  After that Linux advances the next id by a
+    random number.  adverb must not drop a packet as damaged because of its id
+    or its checksum."""
     before = ends.counters()
     ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", str(NEVER)], six)
     try:
@@ -395,7 +397,7 @@ def foreign_ids(six):
             goes_on(ours)
             if full:
                 signal_session(ours, signal.SIGSTOP)
-                time.sleep(15)  # the ids of rxe's packets count up meanwhile
+                time.sleep(15)  # rxe is silent
                 signal_session(ours, signal.SIGCONT)
                 goes_on(ours)
         bad = damaged()

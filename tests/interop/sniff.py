@@ -13,7 +13,8 @@ from system import expect
 
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_STATISTICS = 263, 6
-# With a link of 9000 bytes and GSO a frame is longer than a segment.
+# The most bytes of a captured frame.  With GSO a frame may have several TCP
+# segments, and then is longer than the link's MTU.
 SNAP = 1 << 18
 # Frames of MPA: 16 bytes of key, then flags, revision and length.
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"

@@ -35,7 +35,7 @@ SIDES = {
         "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),
     },
     "siw": {
-        # siw uses no CRC with siw, unless its parameters say otherwise
+        # two ends of siw use no CRC, unless siw's parameters say otherwise
         "adverb": ("/sbin/ip netns exec a ",
                    "env ADVERB_DEVICES=iwarp:lo ADVERB_MPA=nocrc " + RUN,
                    "-d iw0 -R", "127.0.0.1"),
@@ -52,10 +52,10 @@ def rows(peer):
     if peer == "rxe":
         yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
-        # adverb's code is part of each process, and rxe's code is part of the
-        # kernel.  The emulator translates the code of each new process again,
-        # and the kernel's code only once.  With so many messages this does not
-        # change the result.
+        # adverb's code is part of each process, and the code of rxe or siw is
+        # part of the kernel.  The emulator translates the code of each new
+        # process again, and the kernel's code only once.  With so many messages
+        # the time of the translation does not change the result.
         for size, times in (64, 20000), (4096, 5000), (65536, 1000), \
                 (1 << 20, 100):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times

@@ -95,8 +95,8 @@ def compare(folder, user, root, want):
 
 
 def count(folder):
-    """Tests an output in which a skip is counted and not named, and an output
-    of a run that did not end."""
+    """Tests an output in which two skips are counted and not named, and an
+    output of a run that did not end."""
     return wrong(ask(folder, [output(OTHERS, 7), output(OTHERS)]),
                  "user: 7 skips are counted, but 5 are named") or \
         wrong(ask(folder, ["ok a\n", output(())]),

@@ -499,7 +499,7 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 	world_free(w);
 }
 
-/* Makes one connection: side 0 calls, side 1 accepts. */
+/* Makes one connection: side 0 sends the REQ, side 1 accepts. */
 static inline void connect_one(struct world *w)
 {
 	struct cmmsg reply = {.qp.qpn = 9};

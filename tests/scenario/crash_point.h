@@ -52,8 +52,8 @@ struct crash_point_play {
 	uint32_t look;
 	struct two_hcas_side *collects;
 	/* At step other_left, counted from 0, another thread of the initiator
-	 * runs, and the steps of that thread count too.  NULL: there is no such
-	 * thread, or it has run. */
+	 * runs.  `left` counts the steps of that thread, too.  NULL: there is
+	 * no such thread, or that thread has run. */
 	void (*other)(void);
 	uint32_t other_left;
 };

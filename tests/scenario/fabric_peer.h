@@ -52,8 +52,8 @@ struct fabric_peer_ring {
 	void *memory;
 	struct packet_ring_in in;
 	struct packet_ring_out out;
-	/* the process's eventfd; the fabric's read tells the process that there
-	 * is room */
+	/* the process's eventfd; the fabric reads it when there is room in the
+	 * ring to the fabric */
 	int room_fd;
 };
 

@@ -25,8 +25,7 @@ enum {
 
 struct subnet {
 	struct fabric *fabric;
-	struct data_end
-		*ends[2][SUBNET_PORTS]; /* of each host, of port 1 and port 2 */
+	struct data_end *ends[2][SUBNET_PORTS]; /* [host][port number - 1] */
 };
 
 static const char net_text[] =

@@ -105,7 +105,8 @@ static void a_row_that_was_copied_needs_its_memory_no_more(void **state)
 	row_ops = row_owner->memory.space.ops;
 	ops = *row_ops;
 	ops.read = read_and_deregister;
-	/* after the first message the requests of a post go apart */
+	/* a batch is executed only if the target has executed a request of the
+	 * connection before */
 	two_hcas_recv(d, 1, 100000, ROW_BYTES);
 	post_pieces(d, true);
 	two_hcas_run(d, d->now_ns + LONG);

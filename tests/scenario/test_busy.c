@@ -96,8 +96,8 @@ static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 	end_scenario(d);
 }
 
-/* Side 0 has no receive for the packet, and posts a receive without a doorbell.
- */
+/* Side 1 sends a packet, for which side 0 has no receive.  Side 0 posts that
+ * receive later, without a doorbell. */
 static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 {
 	struct two_hcas *d = with_waiting_sender();
@@ -227,7 +227,7 @@ static struct two_hcas *with_revocation(struct space_ops *ops, uint32_t until)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	/* a batch needs a request that was executed before */
+	/* a batch is executed only after another request of the connection */
 	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, FEW, AT);
 	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
@@ -253,8 +253,8 @@ static void assert_written(struct two_hcas *d, uint32_t count, uint8_t byte)
 		assert_int_equal(d->side[1].bytes[AT + i], byte);
 }
 
-/* Executes WRITEs of the same bytes.  The access is revoked after the write
- * number `until`. */
+/* Executes `count` WRITEs of the same bytes.  The access is revoked after WRITE
+ * number `until`, counted from 1. */
 static void write_until_revoked(uint32_t count, uint32_t until)
 {
 	struct space_ops ops;

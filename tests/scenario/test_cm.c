@@ -178,7 +178,7 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 }
 
 /* cm_has_ended is true from the peer's disconnect request or reply until the
- * conversation is forgotten. */
+ * end of TIMEWAIT, after which the conversation still exists. */
 static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 {
 	struct world *w = world_new(11, 0);

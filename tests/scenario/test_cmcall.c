@@ -219,7 +219,9 @@ static void a_rep_without_an_answer_gives_way_to_a_new_request(void **state)
 }
 
 /* A caller that knows the queue pair of a connection claims that queue pair in
- * the peer's name.  The peer is asked once, and does not confirm the claim. */
+ * the peer's name.  The manager makes one CM_STALE event, at which a broker
+ * asks the peer's host; the test does not call cm_stale, as if that host still
+ * had the queue pair. */
 static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 {
 	struct world *w = world_new(5, 0);

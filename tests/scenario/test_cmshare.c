@@ -481,7 +481,8 @@ static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 	return requests;
 }
 
-/* The broker lets the frames of one owner wait apart from those of others. */
+/* The broker needs the owner: it has a queue for each owner, with the frames
+ * that wait for the broker's socket (broker/gsi.h). */
 static void a_frame_names_the_owner_of_its_conversation(void **state)
 {
 	struct cm_owner owner = {.number = 7};

@@ -111,7 +111,7 @@ static void packets_that_go_around_a_ring_deadlock(void **state)
 	}
 	assert_null(deadlock_news(w->f));
 	assert_string_equal(deadlock_text(w->f), said);
-	/* the fabric searches without a call of a program */
+	/* the fabric searches again even if no program sends anything */
 	assert_true(fabric_deadline(w->f) <= w->now_ms + DEADLOCK_MS);
 }
 
@@ -251,7 +251,8 @@ static void a_receiver_that_has_stopped_is_no_deadlock(void **state)
 	assert_null(deadlock_text(w->f));
 }
 
-/* Each packet changes its VL between S3 and S0, so that no cycle is closed. */
+/* A packet that goes from S3 to S0 is on VL 1 on this link, and on the link
+ * from S0 to S1, too.  So no cycle is closed. */
 static void a_second_vl_breaks_the_cycle(void **state)
 {
 	struct lane_world *w = *state;

@@ -121,7 +121,8 @@ static void a_peer_that_closes_its_memory_fails_the_request(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_DENIED);
-	/* to the peer the initiator seems to have ended: the receive stays */
+	/* the peer does not learn of the failure: its QP stays in RTS, and its
+	 * receive does not complete */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
@@ -284,8 +285,8 @@ static void a_stopped_peer_is_served(void **state)
 	two_hcas_free(d);
 }
 
-/* An error in the initiator's own memory needs no peer, and is reported at
- * once. */
+/* The initiator finds an error in its own memory without the peer, and does not
+ * wait until its retries end before it reports the error. */
 static void a_wrong_local_key_is_reported_though_the_peer_has_gone(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);

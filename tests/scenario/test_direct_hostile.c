@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A living process keeps the responder lock, or does not end a copy.  Meanwhile
  * the other processes wait without blocking their progress, and they continue
- * when the lock is released or the copy ends.  A request that a hostile peer
- * leaves to the target is judged by the target. */
+ * when the lock is released or the copy ends.  The target judges a
+ * request that a hostile peer leaves, and tells in a whole sentence any
+ * reason that a hostile peer notes. */
 #include "test.h"
 
 #include <errno.h>
@@ -357,7 +358,8 @@ static void leave_note(const struct target_failure *note, char text[1024])
 	two_hcas_free(d);
 }
 
-/* The message has a reason after its last colon, and no missing text. */
+/* The message has a reason after its last colon, and nowhere "(null)" in place
+ * of a text. */
 static void assert_is_whole(const char *text)
 {
 	const char *reason = strrchr(text, ':');

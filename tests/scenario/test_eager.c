@@ -11,8 +11,8 @@
 
 #define FEW 40
 #define AT  100000
-/* Bytes of a message that is too long for a slot, and short enough to be sent
- * in one piece. */
+/* Bytes of a message that is too long for a slot, and shorter than a piece of
+ * the engines of two_hcas: only a message of one piece can be eager. */
 #define MANY 900
 
 static const uint8_t nothing[MANY];
@@ -299,8 +299,9 @@ static void longer_messages_to_mapped_memory_are_copied_at_once(void **state)
 	two_hcas_free(d);
 }
 
-/* The target's process writes a number or an offset of bounce buffers by which
- * a peer would write outside the peers' part of the arena. */
+/* The target's process writes a number of bounce buffers that is no power of
+ * two or is greater than WQ_BOUNCES, or an offset by which a peer would write
+ * outside the peers' part of the arena. */
 static void unsound_bounce_buffers_are_not_used(void **state)
 {
 	static const struct {

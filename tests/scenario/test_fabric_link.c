@@ -136,7 +136,7 @@ static void each_packet_of_a_message_comes_in(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The fabric reads nothing while the receivers of the packets take none. */
+/* While the receivers of packets take none, the fabric reads no packets. */
 static void a_full_socket_leaves_frames_with_the_engine(void **state)
 {
 	const uint32_t count = 200;
@@ -180,7 +180,9 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 	for (uint32_t i = 0; i < count && !engine_is_choked(w.engine); i++) {
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
-		/* the engine is then choked in the middle of a batch */
+		/* The first turn takes 7 messages, and a later turn 16, in
+		 * batches of at most 4.  So the engine becomes choked in the
+		 * middle of a batch. */
 		if (i % 16 == 6)
 			fabric_peer_turn(&w);
 	}

@@ -434,8 +434,8 @@ static void make_hostile(struct fabric_proto *m, enum hostile how)
 }
 
 /* Answers a question of a kind in a hostile way, and expects that this ends the
- * link.  Queue pairs are attached to three groups, so that a wrong answer may
- * be about another of these groups. */
+ * link.  The process has two groups at port 1 and one at port 2, so that a
+ * wrong answer may be about another group or another port. */
 static void answer_hostile(uint32_t kind, enum hostile how)
 {
 	struct fabric_proto m;

@@ -382,7 +382,7 @@ static void nonsense_in_a_ring_ends_the_link(void **state)
 	shared_store(&w.rings[1].out.words->tail, PACKET_RING_BLOCKS + 1);
 	assert_true(fabric_link_has_news());
 	assert_nonsense_ends(&w);
-	/* a packet that is longer than any */
+	/* a packet that is longer than the longest packet of a link */
 	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
 	assert_non_null(packet_ring_room(&w.rings[0].out, LRH_FRAME_MAX + 1));
 	packet_ring_put(&w.rings[0].out, LRH_FRAME_MAX + 1);

@@ -257,7 +257,8 @@ static struct two_hcas *local_new(uint32_t type)
 	return d;
 }
 
-/* Returns a SEND that is right in all but its source port. */
+/* Returns the SEND that side 1 expects next.  The caller chooses the source
+ * port from which the SEND comes. */
 static struct pkt forged_send(struct two_hcas *d, uint8_t opcode)
 {
 	struct pkt p = {.bth.opcode = opcode, .payload_len = 64};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A sender that guesses queue pairs, PSNs and keys is noticed, is reported and
- * gets no more answers.  No sender can shut a peer out by guessing in the
- * peer's name.
+ * A sender that guesses queue pairs, PSNs and keys is noticed and reported.
+ * Once the sender is limited, only SUSPECT_PASS of its guesses in each
+ * SUSPECT_NS are handled (engine/suspect.h).  No sender can shut a peer out by
+ * guessing in the peer's name.
  */
 #include "test.h"
 

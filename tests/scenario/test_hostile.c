@@ -126,7 +126,7 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 }
 
 /* A READ with the PSN of an earlier ATOMIC WRITE is no duplicate.  The queue
- * pair forbids READs, so this READ gets no response. */
+ * pair forbids READs, so this READ gets no READ response. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -370,7 +370,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
 		two_hcas_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
-		if (k > 0) /* a WRITE gets an ACK, not a response */
+		if (k > 0) /* an ACK would acknowledge a packet of the WRITE */
 			two_hcas_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
@@ -379,8 +379,8 @@ static void old_answers_are_no_duplicate_requests(void **state)
 
 /*
  * An RNR NAK asks the sender to go back, so the responder drops the early
- * packets: a sender may retransmit for ever if it gets an ACK of more packets
- * than it has retransmitted (decisions/002).
+ * packets: a sender that gets an ACK of more packets than it has retransmitted
+ * may never complete its request (decisions/002).
  */
 static void an_rnr_nak_says_where_the_sender_continues(void **state)
 {

@@ -752,8 +752,9 @@ static void a_sender_finds_a_group_that_was_made_again(void **state)
 	free(w);
 }
 
-/* The interface has another QPN, and its first announcement is lost: the subnet
- * manager has not yet written the tables of the switches. */
+/* The interface has another QPN, and its announcements of the first 6 seconds
+ * are lost: the subnet manager has not yet written the tables of the switches.
+ */
 static void an_interface_that_starts_again_tells_its_neighbours(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));

@@ -55,7 +55,10 @@ struct world {
 	struct call calls[CALLS];
 	struct rng rng;
 	uint64_t now_ms;
-	uint32_t faults; /* the chance in a million of each fault */
+	/* The chance in a million of a fault: a message is lost, or a request
+	 * for a connection fails.  An open connection breaks in a step with a
+	 * fiftieth of this chance. */
+	uint32_t faults;
 };
 
 static struct side *other_side(const struct side *s)

@@ -270,8 +270,9 @@ static void port_xmit_wait_counts_the_time_without_credits(void **state)
 }
 
 /* In each of 1000 turns, sends `low` packets from A on VL 1, and 4 packets from
- * C on VL 2.  In a turn the link from S1 to S2 carries 4 packets.  counts: the
- * packets of A and of C that arrive. */
+ * C on VL 2, or fewer if data_may_send returns false.  In a turn the link from
+ * S1 to S2 carries 4 packets.  counts: the packets of A and of C that arrive.
+ */
 static void share_link(struct lane_world *w, int low, int counts[2])
 {
 	struct lrh lrh;
@@ -347,9 +348,9 @@ static void high_priority_goes_first_up_to_its_limit(void **state)
 	expect_between(counts[0], 1990, 2010);
 }
 
-/* In each turn A sends 3 packets on VL 1, fewer than the 4 that the link
- * carries.  If these packets did not wait behind the queue of VL 2, all of them
- * would cross the link in that turn. */
+/* In each turn A sends at most 3 packets on VL 1, fewer than the 4 that the
+ * link carries.  If these packets did not wait behind the queue of VL 2, all of
+ * them would cross the link in that turn. */
 static void new_packets_of_low_priority_wait_for_the_queues(void **state)
 {
 	struct lane_world *w = *state;

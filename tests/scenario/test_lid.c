@@ -171,7 +171,7 @@ struct forged {
 	struct pkt p;
 	/* the bit of the packet that is flipped, counted from 1; 0: none */
 	uint32_t flips;
-	uint32_t port; /* of side 1, by which the packet comes; 0: port 1 */
+	uint32_t port; /* side 1 gets the packet by this port; 0: by port 1 */
 };
 
 static struct forged forge_send(const struct two_hcas *d)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections by LID.  Their requests use no packets while the subnet would
- * deliver packets.  Most tests change the subnet during a connection. */
+/* Connections by LID.  The requests of RC use no packets while the subnet would
+ * deliver packets and neither end has an alternate path.  Most tests change the
+ * subnet during a connection. */
 #include "test.h"
 
 #include <string.h>
@@ -467,7 +468,7 @@ static void a_queue_pair_with_an_alternate_path_sends_packets(void **state)
 		assert_true(p.frames[0] > 0);
 		give_alternate(p.d, !(i % 2));
 		write_once(p.d, 3);
-		/* cuts the first path: both sides migrate */
+		/* the first path is cut, and side 0 migrates */
 		if (i == 0 || i == 1) {
 			write_once(p.d, 4);
 			cut_path(p.d);

@@ -7,7 +7,7 @@
  *            second thread --second--> a completion queue (and an SRQ)
  *
  * The second thread runs while the first thread stands at a step of its
- * request.  The second thread must not wait for the first.  If the process is
+ * request.  The second thread must not wait for the first.  If the initiator is
  * stopped or dies meanwhile, the target must continue to work, and no request
  * may stay half done.
  */
@@ -43,7 +43,7 @@ static struct {
 	struct cq *cq; /* the initiator's */
 	struct qp *qp, *target;
 	struct ibt_qp *side, *target_side;
-	struct hca view; /* the target's adapter, as this thread sees it */
+	struct hca view; /* the target's adapter, as that thread sees it */
 	bool is_inside;	 /* the thread is inside its request */
 	bool is_done; /* the post left no work for a holder of the progress lock
 		       */
@@ -191,8 +191,8 @@ static void end_second(void)
 }
 
 /* Posts the first thread's request.  The second thread runs at step j of that
- * request, and the process ends at step k, counted over both threads.  True:
- * the process has ended. */
+ * request, and the victim ends at step k, counted over both threads.  True: the
+ * victim has ended. */
 static bool run_both(struct crash_point *s, uint32_t j, uint32_t k,
 		     enum crash_point_victim victim)
 {
@@ -267,8 +267,9 @@ static void assert_receives(struct crash_point *s)
 }
 
 /* While the initiator is stopped, two waits of the target come to an end (one
- * for the third process, one for keys), and the third process's message
- * arrives. */
+ * for the peers inside at the third process's QP, one for the peers that copy
+ * by the keys of the target's region), and the third process's message arrives.
+ */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -284,13 +285,14 @@ static void assert_target_works(struct crash_point *s)
 
 enum end {
 	NEVER_RAN, /* the second thread did not run */
-	/* the process ended after the second thread's request, or not at all */
+	/* the initiator ended after the second thread's request, or not at all
+	 */
 	ENDED_LATER,
-	ENDED_IN_BOTH /* the process ended inside both requests */
+	ENDED_IN_BOTH /* the initiator ended inside both requests */
 };
 
-/* Lets the process end as run_both does, and checks the target.  Returns where
- * the second thread was at the end. */
+/* Lets the initiator end as run_both does, and checks the target.  Returns
+ * where the second thread was at the end. */
 static enum end both_end(const struct crash_point_operation *o, enum hca_wr op,
 			 uint32_t j, uint32_t k)
 {
@@ -315,7 +317,7 @@ static enum end both_end(const struct crash_point_operation *o, enum hca_wr op,
 	return end;
 }
 
-/* The process ends at each step of the second thread's request, for each step
+/* The initiator ends at each step of the second thread's request, for each step
  * of the first thread's request. */
 static void two_threads_that_die_inside_leave_nothing_half_done(void **state)
 {

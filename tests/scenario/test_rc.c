@@ -504,7 +504,8 @@ static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 	for (int i = 0; i < 2; i++) {
 		uint32_t qpn = engine_wants_page(d->side[i].engine);
 
-		/* a side asks for the peer's page before it sends, and waits */
+		/* a side asks for the peer's page, and sends at most 16 KiB
+		 * until the page comes (credit.h) */
 		two_hcas_run(d, d->now_ns);
 		qpn |= engine_wants_page(d->side[i].engine);
 		assert_int_equal(qpn, d->side[!i].qp->qpn);

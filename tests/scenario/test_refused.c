@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A packet that is ignored changes no state of the queue pair.  A request that
- * is refused changes no memory, work queue, completion queue or expected PSN,
- * but a fatal NAK brings the queue pair into the error state.  Forged packets
- * arrive at side 1, and the state before and after is compared.
+ * is refused changes no memory, receive queue, completion queue, MSN or
+ * expected PSN, but a fatal NAK brings the queue pair into the error state.
+ * Forged packets arrive at side 1, and each test compares the state of side 1
+ * before a packet with the state after it.
  */
 #include "test.h"
 

@@ -14,9 +14,9 @@
 #define MTU   256
 #define BYTES (12 * MTU) /* of a READ, which needs one READ request */
 
-/* Delays response number `first` until `by` later responses have arrived.  If
- * `by` is 0, the response is lost.  If `first` is -1, no response is delayed or
- * lost. */
+/* Delays response number `first`, counted from 0, until `by` later responses
+ * have arrived.  If `by` is 0, response number `first` is lost.  If `first` is
+ * -1, no response is delayed or lost. */
 struct road {
 	struct two_hcas *d;
 	int first, by;

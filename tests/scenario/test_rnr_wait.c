@@ -25,8 +25,8 @@ static struct {
 	const char *step;
 } death;
 
-/* The target whose receive is taken at the end of the next access; NULL: none
- * is taken. */
+/* The adapters whose target loses a receive to another QP at the end of the
+ * next access; NULL: no receive is lost. */
 static struct two_hcas *theft;
 
 void step_at(const char *name)

@@ -304,8 +304,8 @@ static void a_shm_ack_is_read_before_the_request_behind_it(void **state)
 	two_hcas_free(d);
 }
 
-/* One side does not use ACKs in shared memory.  Then the ACKs of both sides are
- * packets. */
+/* The requester or the responder does not use ACKs in shared memory.  Then the
+ * responder's ACK is a packet. */
 static void all_acks_are_packets_if_a_side_uses_no_shm_acks(void **state)
 {
 	static struct credit_page page[2];
@@ -595,7 +595,8 @@ static void a_shm_ack_of_an_earlier_connection_is_ignored(void **state)
 	two_hcas_free(d);
 }
 
-/* The peer clears its word when it is reset, so no word is ignored. */
+/* The reset of the peer's queue pair clears that queue pair's word in the page.
+ * So this side finds no word to ignore when it enters RTR. */
 static void shm_acks_work_after_both_sides_connect_again(void **state)
 {
 	static struct credit_page page[2];

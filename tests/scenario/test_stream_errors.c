@@ -212,7 +212,7 @@ static void a_send_without_a_receive_ends_the_stream(void **state)
 	struct joined j;
 
 	joined_plain(&j);
-	/* the responder's engine has refused an access before */
+	/* as if the responder's engine had refused an access before */
 	j.d->side[1].engine->ibt.sign = ENGINE_SIGN_KEY;
 	joined_post(&j, HCA_WR_SEND, 0, 10, 0);
 	joined_run(&j);

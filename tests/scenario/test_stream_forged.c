@@ -43,7 +43,8 @@ static void damage_of_the_first_fpdu_has_no_terminate(void **state)
 	joined_part(&j);
 }
 
-/* The last bytes of a WRITE are not stored if its CRC is wrong. */
+/* The last bytes of a WRITE are not stored if the CRC of their FPDU is wrong.
+ */
 static void a_program_that_polls_the_last_byte_sees_no_damage(void **state)
 {
 	struct joined j;
@@ -174,7 +175,7 @@ static void a_peer_that_floods_with_reads_is_stopped(void **state)
 	joined_run(&j);
 	assert_int_equal(j.d->side[1].side->stream->terminate.cause,
 			 TERMINATE_NO_BUFFER);
-	/* the responses to the forged READs end the other side */
+	/* the responses to the forged READs end side 0's stream */
 	assert_int_equal(joined_phase(&j, 0), STREAM_OVER);
 	assert_int_equal(joined_phase(&j, 1), STREAM_OVER);
 	joined_part(&j);
@@ -352,7 +353,9 @@ static void a_response_that_does_not_match_its_read_is_refused(void **state)
 	}
 }
 
-/* Random bytes are accepted, or end the stream. */
+/* Up to six bytes of the stream to side 1 are replaced by random bytes.  Side 1
+ * may accept them or end the stream; the test fails if CHECK or a sanitizer
+ * finds harm. */
 static void random_streams_do_no_harm(void **state)
 {
 	struct rng rng;

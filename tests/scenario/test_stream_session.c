@@ -269,7 +269,8 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	deliver_message(&j, 0, 0);
 	joined_same(&j, 0, 1000, 300);
 	boxes[0].count = 0;
-	/* a segment of a SEND is placed at once too, after the SEND's first */
+	/* a segment of a SEND is placed at once too, if the SEND's first
+	 * segment has come */
 	two_hcas_recv(j.d, 1, 3000, 400);
 	joined_post(&j, HCA_WR_SEND, 0, 350, 0);
 	fill_box(&j, 0);

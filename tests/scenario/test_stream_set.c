@@ -427,8 +427,7 @@ static void the_bytes_of_a_full_socket_do_not_go_to_the_program(void **s)
 	fill_socket(&w);
 	copy = dup(w.stream.fd);
 	other = take_number(&w);
-	/* so long after the last check of the descriptor that receive_turn
-	 * checks it again */
+	/* after this time receive_turn checks the descriptor again */
 	w.j.d->now_ns += 2000000;
 	while (!w.ends) {
 		recv(w.peer, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -443,7 +442,7 @@ static struct {
 	char path[32];
 	uint8_t file[4 * BYTES];
 	size_t bytes; /* of `file` */
-	/* The bytes that each side has sent.  Side 0 is that of `set`. */
+	/* The bytes that each side has sent.  Side 0 sends by wired.set. */
 	uint8_t sent[2][2 * BYTES];
 	size_t sent_bytes[2];
 	uint8_t flags[2]; /* the flags of TCP in all segments of a side */
@@ -636,8 +635,8 @@ static void a_burst_grows_while_calls_are_full(void **state)
 		stream_burst_sent(&b, room, room, now);
 	}
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
-	/* no pause: at 1 ns for each byte, the calls of the last turn may have
-	 * taken as long as that */
+	/* no pause: the calls of the last turn have sent more than
+	 * STREAM_BURST_BYTES, and a call may take 1 ns for each byte */
 	now += STREAM_BURST_PAUSE_NS + STREAM_BURST_BYTES;
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
 	/* the rest of a message */
@@ -677,7 +676,8 @@ static void a_full_socket_keeps_the_rest_of_a_burst(void **state)
 	assert_int_equal(w.set.spare_count, 0);
 	assert_int_equal(w.set.buffers.block[0].taken, 0);
 	end_queue_pair(&w);
-	/* another connection has a spare, although the first keeps one */
+	/* a second connection has a spare buffer, too, although the first
+	 * connection keeps tx */
 	connect_pair(&w.stream.fd, &other);
 	assert_int_equal(stream_set_open(&w.set, e, w.j.d->side[0].side,
 					 &w.stream, w.j.d->now_ns),

@@ -177,8 +177,8 @@ static void a_wrong_key_drops_the_write_and_tells_the_responder(void **state)
 	two_hcas_free(d);
 }
 
-/* The explanation names the missing right, and not the length of the WRITE,
- * which the responder checks before the right. */
+/* The responder checks the length of a WRITE before the right, but the
+ * explanation names the missing right and not the length. */
 static void a_write_without_the_right_is_not_called_too_long(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);

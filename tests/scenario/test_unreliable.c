@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UD and UC on the direct path, without packets. */
+/* UD and UC on the direct path, without packets, and when they use packets
+ * instead. */
 #include "test.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cmcancelled: a program cancels (pthread_cancel) a thread that uses librdmacm.
- * The thread ends only where it waits for an event, or until the program
- * acknowledges an event.  The thread leaves no lock locked, and leaves open no
+ * The thread ends only in a wait: for an event, or for the program to
+ * acknowledge an event.  The thread leaves no lock locked, and leaves open no
  * channel that rdma_migrate_id has made.
  */
 #include <arpa/inet.h>

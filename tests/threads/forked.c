@@ -146,7 +146,7 @@ static void fork_once(const char *what)
 		use_verbs();
 		use_cm();
 		use_memory();
-		_exit(0); /* the parent's objects leak here */
+		_exit(0); /* the parent's objects are not freed */
 	}
 	check_need(waitpid(child, &status, 0) == child, "waitpid");
 	check_need(!status, what);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The linker directs each call of a function in the table to this file
- * (--wrap). The n-th call fails as on a machine that has no memory or
- * descriptors left.
+ * The linker directs each call of a function that WRAP names to this file
+ * (--wrap).  The n-th call after fail_at(n) fails, as if the function's
+ * resource had run out: memory, descriptors, threads, or room in an arena.
  */
 #include "fail.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Helpers for tests of descriptors in flight, which are those in messages that
- * no process has received: a child process without capabilities, a limit on
- * open files, and a socket that keeps descriptors in flight. */
+/* Helpers for tests of descriptors in flight.  A descriptor is in flight while
+ * it is in a message that no process has received.  The helpers are a child
+ * process without capabilities, a limit on open files, and a socket that keeps
+ * descriptors in flight. */
 #ifndef TESTS_UNIT_IN_FLIGHT_H
 #define TESTS_UNIT_IN_FLIGHT_H
 

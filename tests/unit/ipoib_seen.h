@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One interface of IPoIB (ipoib/ipoib).  The test plays its kernel, its queue
- * pair and the subnet administration.  struct seen holds the interface's
- * outputs.
+ * One interface of IPoIB (ipoib/ipoib).  The test plays the interface's kernel,
+ * the interface's queue pair and the subnet administration.  struct seen holds
+ * the interface's outputs.
  */
 #ifndef TESTS_UNIT_IPOIB_SEEN_H
 #define TESTS_UNIT_IPOIB_SEEN_H

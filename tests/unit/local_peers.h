@@ -172,8 +172,8 @@ static inline enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 
 static inline int set_up(void **state)
 {
-	/* only if this is set does host/local_peer.c call log_say for a peer
-	 * that it refuses */
+	/* host/local_peer.c calls log_say for a peer that it refuses only if
+	 * ADVERB_DIRECT is set */
 	setenv("ADVERB_DIRECT", "1", 1);
 	*said = 0;
 	memset(cards, 0, CROWD * sizeof(*cards));

@@ -32,8 +32,9 @@ static struct broker {
 	_Atomic enum cmproto_kind denied; /* answered with -denial */
 	atomic_int denial;		  /* an errno; 0: EDQUOT */
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
-	/* by kind: the rank, from 1, of the first message of the kind that this
-	 * broker got, among all such messages of all brokers; 0: none */
+	/* by kind: when this broker got its first message of the kind.  The
+	 * first messages of all kinds at all brokers are numbered from 1, in
+	 * the order in which they came; 0: no message of the kind has come. */
 	atomic_uint order[CMPROTO_EVENT];
 	sem_t was_bound; /* CMPROTO_BIND or _RESUME came */
 	/* on_bind: called before CMPROTO_BIND is answered.  on_connect: called
@@ -44,7 +45,7 @@ static atomic_uint brokers;   /* how many have begun; the last one serves */
 static sem_t came;	      /* a broker has begun */
 static sem_t was_told;	      /* a broker has got CMPROTO_LISTEN */
 static sem_t was_confirmed;   /* a broker has got CMPROTO_ESTABLISH */
-static unsigned heard_so_far; /* the last rank in `order` */
+static unsigned heard_so_far; /* the last number in `order` */
 
 /* The handle of a port at the last broker. */
 static inline uint32_t handle_of(uint16_t port)

@@ -12,8 +12,8 @@ static inline int remove_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
-/* Returns 0; or another value, and a part may be left.  Follows no symbolic
- * link. */
+/* Returns 0, or another value after an error; then a part of the folder may be
+ * left.  Follows no symbolic link. */
 static inline int remove_tree(const char *path)
 {
 	return nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);

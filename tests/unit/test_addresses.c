@@ -7,7 +7,8 @@
 #include "engine/engine.h"
 #include "host/addresses.h"
 
-static uint32_t version = 1, searches; /* netif's version; calls of netif */
+/* netif's version, and the calls of netif_is_local and netif_device */
+static uint32_t version = 1, searches;
 
 uint32_t netif_version(void)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of rdmacm/addrinfo, id, channel and qp that need no connection.
- */
+/* Functions of rdmacm/addrinfo, id, channel and qp that need no connection. */
 #include "test.h"
 
 #include <rdma/rdma_cma.h>

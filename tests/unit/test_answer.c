@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/answer: how long a client is told to ask again for an arena. */
+/* broker/answer: for how long the broker tells a client to ask again for an
+ * arena, if the eventfd of the arena's owner cannot be sent. */
 #include "test.h"
 
 #include <sys/socket.h>

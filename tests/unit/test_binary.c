@@ -109,7 +109,8 @@ static void rpath_counts_only_without_runpath(void **state)
 	assert_int_equal(read_bytes(&none, sizeof(none)).kind, BINARY_DYNAMIC);
 }
 
-/* A sample with a string table that has @text at 1 and @text2 at 33. */
+/* Returns a sample program with a string table that has @text at offset 1 and
+ * @text2 at offset 33. */
 static struct file with_strings(Elf64_Sxword tag, const char *text,
 				Elf64_Sxword tag2, const char *text2)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A broker or a client that may have no more descriptors open works without
- * them or says which limit is reached.  test_in_flight.c tests descriptors in
- * flight. */
+/* A broker or a client that can open no further descriptor works without that
+ * descriptor, or says which limit is reached.  test_in_flight.c tests
+ * descriptors in flight. */
 #include "low_limits.h"
 
 #include "broker/admission.h"
@@ -242,9 +242,10 @@ static void a_client_that_cannot_be_watched_is_refused(void **state)
 	run_in_child(connect_with_one_descriptor);
 }
 
-/* Two connections wait when the broker accepts.  The client of the first has
- * shut the connection down, as proto_look would by a close.  The pidfd for the
- * second connection needs a descriptor that the first has used. */
+/* Two connections wait when the broker accepts.  The client has shut the first
+ * connection down; proto_look would close it.  The pidfd of the second
+ * connection needs a descriptor that the broker has only after it has closed
+ * the first connection. */
 static void connect_after_a_look(void)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};
@@ -339,8 +340,8 @@ static void look_twice_in_a_turn(void)
 	assert_true(admission_accept(s));
 	server_drop_hung_up(s, geteuid());
 	assert_int_equal(s->conns, 1);
-	/* a connection of another user than in the last call may have hung up
-	 */
+	/* a call for another user than the last one looks at all connections
+	 * again */
 	close(first);
 	server_drop_hung_up(s, geteuid() + 1);
 	assert_int_equal(s->conns, 0);

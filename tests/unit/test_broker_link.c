@@ -61,8 +61,9 @@ static int port_of_another(uint16_t *port)
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
 	*port = ntohs(at.sin_port);
-	/* If this process is not root, its user is not mapped in this
-	 * namespace, so that the owner's number may be that of any user. */
+	/* If this process is not root, it is in a user namespace that maps no
+	 * user.  Then the owner has the overflow user ID, which may stand for
+	 * another user. */
 	if (!geteuid())
 		assert_int_equal(fchown(fd, 65534, (gid_t)-1), 0);
 	return fd;
@@ -151,9 +152,9 @@ static bool is_believed(struct engine *engine, const struct engine_dgram *d,
 	       SOURCE_IS_PEERS;
 }
 
-/* Gives the engine the answer that a port is one of the peer's user.  The
- * broker dies later_ns after that answer.  Returns whether the answer still
- * holds then. */
+/* Gives the engine the answer that the peer's user owns a port.  The broker
+ * dies later_ns after that answer.  Returns whether the answer still holds
+ * then. */
 static bool outlasts_broker(uint64_t later_ns)
 {
 	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
@@ -182,7 +183,8 @@ static bool outlasts_broker(uint64_t later_ns)
 	/* without a broker, no class changes its owner */
 	assert_int_equal(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS),
 			 first);
-	/* a successor served for a while, and may have given the class away */
+	/* from source_port_ask_again to source_port_give_up there is a new
+	 * broker, which may give the class to another user's process */
 	source_port_ask_again();
 	source_port_give_up(&engine, end_ns + 10 * REST_NS);
 	assert_false(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a client opens: the library starts adverbd, waits for a broker that does
- * not answer, and prints why a broker cannot be used.  Each program has a
+ * not answer, and prints why a broker cannot be used.  This program runs in a
  * network namespace of its own, so that port 4791 and the broker's address are
  * free.  ADVERB_BROKER names adverbd.
  */
@@ -31,10 +31,10 @@
 
 static int stops;      /* polls during which this process counts as stopped */
 static int naps;       /* polls that end after NAP_MS without an event */
-static pid_t silent;   /* the stopped broker, continued after the last poll */
+static pid_t silent;   /* the stopped broker; continues after these polls */
 static bool is_doomed; /* the silent broker is killed instead */
 
-/* In place of libc's poll.  While `stops` or `naps` is not 0, only the test's
+/* Replaces libc's poll.  While `stops` or `naps` is not 0, only the test's
  * clock advances, and no event comes. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
@@ -540,15 +540,15 @@ static void a_thread_serves_if_no_process_can_be_started(void **state)
 	end_broker(pid);
 }
 
-/* Since Linux 6.5; older headers lack it. */
+/* Linux has this option since 6.5; older headers lack it. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
 /* Shared by connect_and_end, its child, and sees_the_end_of_a_process. */
 static struct {
-	int listener, go[2], hold[2]; /* go: connect_and_end ends; hold: its
-				       * child ends */
+	int listener, go[2], hold[2]; /* a byte in go ends connect_and_end; the
+				       * end of file of hold ends its child */
 } unseen;
 
 /* Connects as a client.  A child of this process keeps the connection open;
@@ -578,8 +578,8 @@ static bool sees_the_end_of_a_process(void)
 	const struct server_config config = {.idle_ms = SERVER_NEVER};
 	struct server *s = server_new(unseen.listener, &config);
 
-	/* otherwise server_turn waits for ever; the first process of a
-	 * namespace ignores the signal without a handler */
+	/* without the alarm server_turn could wait for ever; the first process
+	 * of a namespace ignores SIGALRM unless it has a handler */
 	signal(SIGALRM, fail_late);
 	alarm(TEST_WAIT_S);
 	server_turn(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host/capture: a capture is a file of pcapng blocks, in which each frame has
- * its headers.  A file gets no frame if another user can change the file, or
- * could have replaced the capture by that file. */
+ * its headers.  A file gets no frame if another user owns the file, if another
+ * user could have put the file in the place of the capture, or if the file has
+ * other contents than a capture. */
 #include "test.h"
 
 #include <errno.h>
@@ -502,7 +503,8 @@ static void expect_refused(const char *name, off_t bytes)
 	capture_open(false);
 	assert_false(capture_is_open());
 	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
-	/* root cannot follow another user's link in /tmp */
+	/* if fs.protected_symlinks is 1, not even root follows another user's
+	 * link in /tmp */
 	if (!stat(name, &s) && S_ISREG(s.st_mode))
 		assert_int_equal(s.st_size, bytes);
 	unsetenv("ADVERB_EXPLAIN");
@@ -659,8 +661,9 @@ static void a_descriptor_gets_the_capture(void **state)
 	close(fds[1]);
 }
 
-/* The reader of the pipe closes it, as Wireshark does when the user ends it.
- * SIGPIPE has its default action: a SIGPIPE would end this process. */
+/* The reader closes its end of the pipe, as Wireshark does when the user ends
+ * Wireshark.  SIGPIPE has its default action: a SIGPIPE would end this process.
+ */
 static void a_pipe_without_a_reader_ends_the_capture_alone(void **state)
 {
 	static const uint8_t payload[] = "0123456";

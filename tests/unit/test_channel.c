@@ -125,8 +125,8 @@ static void an_event_without_memory_is_not_lost(void **state)
 		assert_int_equal(count_tokens(0), 0);
 		assert_int_equal(rdma_ack_cm_event(e), 0);
 	}
-	/* r_id.kept, which the program does not take, and an event from calloc
-	 */
+	/* The first event is r_id.kept, which the program does not take; the
+	 * memory of the second comes from calloc. */
 	has_no_memory = true;
 	r_take();
 	r_post_lost(one);
@@ -159,7 +159,8 @@ static void a_held_token_is_taken_back(void **state)
 	close_channels(one, two);
 }
 
-/* The thread that holds tokens back does not exist in the child. */
+/* A child of fork forgets the tokens that are held back: in a program, the
+ * thread that holds them back does not exist in the child. */
 static void a_child_of_fork_puts_its_tokens(void **state)
 {
 	struct r_id *one, *two;

@@ -10,8 +10,8 @@
 #define START_NS 5000000000u
 
 /* A simulated machine.  now_ns: its time.  tick: its counter, which counts
- * `rate` ticks in 1024 ns.  fraction: the part of a tick that has passed since,
- * in 1/1024 of a tick.  looks: how often `clock` has read the time. */
+ * `rate` ticks in 1024 ns.  fraction: how much of the next tick has passed, in
+ * 1/1024 of a tick.  looks: how often `clock` has read the time. */
 struct machine {
 	struct clock clock;
 	uint64_t now_ns, tick, rate, fraction;

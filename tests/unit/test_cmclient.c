@@ -94,7 +94,7 @@ static void leave_answer(int fd)
 }
 
 /* If the client leaves a message unread, the broker's next receive fails with
- * ECONNRESET, and the messages of the client come after it. */
+ * ECONNRESET, and only later receives return the messages of the client. */
 static void the_last_requests_of_a_closed_connection_are_served(void **state)
 {
 	for (int leaves = 0; leaves < 2; leaves++) {

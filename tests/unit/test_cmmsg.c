@@ -50,7 +50,7 @@ static void a_parsed_message_is_written_and_parsed_again(void **state)
  * that differ. */
 static void no_bit_but_reserved_ones_is_lost(void **state)
 {
-	/* IBTA 12.6.5 to 12.6.10, 12.11.2: reserved bits of each kind */
+	/* IBTA 12.6.5 to 12.6.11, 12.11.2: reserved bits of each kind */
 	static const unsigned reserved[TEST_COUNT(sent)] = {
 		8 + 32 + 2 * (6 + 3 + 3), 6 + 3, 6, 4, 0, 8, 0, 16, 16 + 8};
 

@@ -39,8 +39,8 @@ static void a_process_cannot_take_anothers_record(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 	send_request(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* the port's object has the index of the record's slot; a RELEASE of
-	 * the port does not release the record */
+	/* the index of the port's object is also the index of the record's
+	 * slot; nevertheless a RELEASE of the port leaves the record */
 	send_request(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
 	send_request(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);
@@ -188,7 +188,8 @@ static void only_its_user_learns_of_the_end_of_a_connection(void **state)
 	assert_false(cmserver_has_ended(a.s, getuid(), peer, 7));
 	/* a user that has no connection here */
 	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
-	/* also when another user has a live connection with that queue pair */
+	/* a live connection of another user with the same queue pair of the
+	 * peer changes no answer */
 	send_request(&second, seal_note(&a, resume_live(8)), CMPROTO_RESUME, 0);
 	assert_int_equal(second.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
@@ -230,8 +231,8 @@ static void without_a_store_a_successor_accepts_notes_at_first(void **state)
 	end_alone(&a);
 }
 
-/* Starts a process that calls `first`, which must return true, and that then
- * waits until a signal kills the process. */
+/* Starts a process that calls `first`, and then waits until a signal kills it.
+ * Fails the test unless `first` returns true. */
 static pid_t begin_child(bool (*first)(void))
 {
 	int ready[2];

@@ -198,7 +198,8 @@ static void a_copy_takes_as_long_at_each_distance(void **state)
 	munmap(to, 2 * PAGE);
 }
 
-/* At these distances the copy moves words, not single bytes. */
+/* At these distances the copy first moves words of 8 bytes, and then single
+ * bytes for the rest. */
 static void a_copy_by_words_ends_at_its_last_byte(void **state)
 {
 	uint8_t *from = map_memory(PAGE, MAP_PRIVATE);

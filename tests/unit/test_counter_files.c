@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/counter_files: a tree with files of other kinds, or a lack of memory,
- * neither stops the broker nor costs it descriptors. */
+/* broker/counter_files: a FIFO in the tree does not stop the broker, and a lack
+ * of memory costs the broker no descriptor. */
 #include "test.h"
 
 #include "broker/counter_files.h"
@@ -65,7 +65,7 @@ static int count_files(void)
 	return count;
 }
 
-/* Without a writer, an open of a FIFO waits. */
+/* An open of a FIFO for reading waits for a writer (fifo(7)). */
 static void a_fifo_in_place_of_a_file_does_not_stop_the_broker(void **state)
 {
 	static const char *const names[] = {

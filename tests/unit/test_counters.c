@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/counters: the value of each counter in the form that a kernel's device
- * gives it. */
+/* hca/counters: the values of counters, in the form in which a kernel's device
+ * gives them. */
 #include "test.h"
 
 #include "hca/counters.h"

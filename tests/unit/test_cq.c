@@ -117,7 +117,8 @@ arming_for_all_completions_overrides_arming_for_solicited(void **state)
 
 static void resizing_keeps_what_waits_or_is_refused(void **state)
 {
-	for (uint64_t i = 1; i <= 4; i++) /* past the end of the ring */
+	/* after these, the next CQE completions pass the end of the ring */
+	for (uint64_t i = 1; i <= 4; i++)
 		push_cqe(i, 1, false), pop_cqe();
 	for (uint64_t i = 1; i <= CQE; i++)
 		push_cqe(i, 1, false);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* util/crc16: the CRC is that of the definition, with each implementation that
- * this processor has, at all lengths, alignments and cuts.  A fork while
- * another thread computes the first CRC does not stop the child. */
+ * this processor has, at each length n up to LENGTHS with the alignment
+ * n % ALIGNMENTS, whole and in two parts.  A fork while another thread computes
+ * the first CRC does not stop the child. */
 #include "test.h"
 
 #include <pthread.h>

@@ -249,7 +249,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	}
 }
 
-/* Returns x^(8 * bytes) times a state, by squares. */
+/* Returns x^(8 * bytes) times a state, by repeated squaring. */
 static uint32_t after_zeros(int which, uint32_t crc, size_t bytes)
 {
 	uint64_t p = polynomials[which];

@@ -86,7 +86,7 @@ static void a_drained_buffer_takes_more_frames(void **state)
 	credit_drained(&in, US, PACKET, PACKET, now);
 	assert_true(send_one());
 	assert_false(send_one());
-	/* a frame of another sender gives this sender nothing */
+	/* a drained frame of another sender gives this sender no room */
 	credit_drained(&in, US + 1, PACKET, PACKET, now);
 	assert_false(send_one());
 }
@@ -111,14 +111,15 @@ static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain_packets(US, few - 1);
-	/* the receiver counts the sender now, and has drained no later frame
-	 * yet */
+	/* the receiver counts the sender now, and has yet to drain a frame that
+	 * the sender sends from now on */
 	assert_int_equal(send_all(), few - 1);
 	drain_packets(US, 1);
 	assert_int_equal(send_all(), 1);
 	drain_packets(US, 1);
 	assert_true(send_all() > 3 * few);
-	/* the receiver forgets a sender that is silent */
+	/* a sender that was silent begins again, because the receiver may have
+	 * stopped counting it */
 	drain_packets(US, 1000);
 	now += 300000000;
 	assert_int_equal(send_all(), few);
@@ -359,7 +360,7 @@ static void both_sides_charge_a_datagram_alike(void **state)
 			 CREDIT_FEW * one);
 	assert_int_equal(credit_cost(4112 + 40, 4112),
 			 one + credit_cost(40, 40));
-	/* a batch of more than CREDIT_FEW is never split */
+	/* a batch of more than CREDIT_FEW packets is never split */
 	assert_true(credit_cost(15 * 4112, 4112) < 15 * one);
 	assert_true(one > 4112);
 	assert_true(credit_cost(40, 40) >= 512);

@@ -265,7 +265,8 @@ static void a_switch_enforces_partitions_if_the_manager_says_so(void **state)
 	assert_int_equal(fetch_mark(w->b), 2);
 }
 
-/* The receiver is a full member of the partition, and then a limited one. */
+/* The port of the last switch first has the P_Key of a full member of the
+ * partition, and then that of a limited member. */
 static void a_switch_passes_the_packets_of_a_limited_member(void **state)
 {
 	struct world *w = *state;
@@ -383,7 +384,8 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(data_join(w->a, m.bytes + LRH_BYTES + 24), -EINVAL);
 }
 
-/* Makes a SEND from A to B of 4 bytes more than `payload`, of this mark. */
+/* Makes a SEND from A to B with `payload` bytes of payload, and returns the
+ * packet's length.  Each byte of the payload and of the ICRC is `mark`. */
 static size_t make_long(const struct world *w, uint8_t *bytes, size_t payload,
 			uint8_t mark)
 {
@@ -464,8 +466,8 @@ static void a_new_vl_leaves_the_senders_bytes(void **state)
 	assert_true(lrh_is_intact(got, LONG_BYTES));
 }
 
-/* A long packet is not read as a whole: the receiver gets the payload that the
- * sender has written last, and finds by the ICRC what does not fit. */
+/* data_lend copies only the first PAYLOAD_HEAD bytes of a long packet.  The
+ * receiver gets the other bytes as the sender has written them last. */
 static void a_sender_may_change_only_lent_payload(void **state)
 {
 	uint8_t bytes[LONG_BYTES], got[LONG_BYTES], want[LONG_BYTES];

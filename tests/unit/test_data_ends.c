@@ -166,9 +166,9 @@ static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 	assert_int_equal(w->f->data.multicasts, 0);
 }
 
-/* A member at the sender's port is paused.  Its first loss makes it stalled, so
- * it loses the second packet at once, before the packet leaves for B.  B does
- * not fetch packets either. */
+/* A member at the sender's port is paused.  When the first packet to this
+ * member is lost, the member becomes stalled, so it loses the second packet at
+ * once, before that packet leaves for B.  B does not fetch packets either. */
 static void a_loss_at_the_senders_port_hides_none_at_another(void **state)
 {
 	struct world *w = *state;

@@ -113,8 +113,8 @@ static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
 
 	assert_non_null(pd);
 	list_init(&pd->same);
-	/* as if another process had opened the device: this context has no
-	 * host, and v_pd_drop then uses none */
+	/* As if another process had opened the device: then v_pd_drop uses no
+	 * host, and this context has none. */
 	context.process = v_process() + 1;
 	pd->base.context = &context.verbs.context;
 	count_up(&pd->users);

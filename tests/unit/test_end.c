@@ -300,7 +300,8 @@ static uint32_t register_another(const struct world *w, uint8_t mgmt_class)
 	return w->a.end->agents[agent].tid_high;
 }
 
-/* After 2^32 registrations the numbers begin anew. */
+/* After 2^32 registrations fabric.next_tid wraps.  A new agent then gets
+ * neither 0 nor the tid_high of another agent at the port. */
 static void a_new_agent_has_a_tid_of_its_own(void **state)
 {
 	uint32_t first;

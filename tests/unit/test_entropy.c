@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/entropy: the numbers differ, also from those of a child of fork, and
- * no bit is constant. */
+/* broker/entropy: the numbers differ, also from those of a thread that a child
+ * of fork makes, and no bit is constant. */
 #include "test.h"
 
 #include "broker/entropy.h"

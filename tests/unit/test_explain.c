@@ -164,8 +164,8 @@ static void accept_without_descriptors(void)
 	    setrlimit(RLIMIT_NOFILE, &none))
 		_exit(1);
 	r_iw_serve(id);
-	/* While a listener pauses, the thread does not wait for the listener's
-	 * socket. */
+	/* While a listener pauses, librdmacm's thread does not wait for the
+	 * listener's socket. */
 	while (is_watched(id->iw))
 		usleep(1000);
 }

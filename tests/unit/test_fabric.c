@@ -68,7 +68,7 @@ static void states_go_from_init_by_armed_to_active(void **state)
 	set_state(w, 0, 1, 3, 0);
 	set_state(w, 0, 1, 2, 0x1c); /* INIT cannot be set */
 	set_state(w, 0, 1, 4, 0);
-	set_state(w, 0, 1, 3, 0x1c); /* not back */
+	set_state(w, 0, 1, 3, 0x1c); /* ACTIVE to ARMED */
 }
 
 static int open_perf(struct end *end, uint64_t methods)
@@ -120,8 +120,8 @@ static void an_agent_of_a_vendors_class_needs_an_oui(void **state)
 	assert_true(fabric_register(w->a, &asked) >= 0);
 }
 
-/* The classes, versions and RMPP that the kernel's ib_register_mad_agent takes.
- */
+/* The kernel's ib_register_mad_agent takes and refuses the same classes,
+ * versions and RMPP. */
 static void an_agent_has_a_class_of_the_kernel(void **state)
 {
 	static const struct {
@@ -356,7 +356,8 @@ static void an_mkey_protects_its_port_from_the_other_port(void **state)
 	assert_non_null(got);
 	assert_int_equal(bytes_get64(got + 64), 0);
 	assert_null(set_again(w, &s, got));
-	/* the M_Key of port 2 allows both, and port 1 needs none */
+	/* the M_Key of port 2 allows Get and Set at port 2, and port 1 needs no
+	 * M_Key */
 	bytes_put64(s.mad + 24, 7);
 	s.mad[3] = GET;
 	got = exchange_mad(w, w->a, &s);

@@ -113,7 +113,7 @@ static void init_segments(struct world *w, struct smp *s)
 	address_to(s, 1, 1);
 }
 
-/* A peer begins transfers and ends none.  The end forgets them after 40 s. */
+/* B begins transfers to A and completes none.  A forgets them after 40 s. */
 static void transfers_that_nobody_ends_are_bounded(void **state)
 {
 	struct world *w = *state;
@@ -133,8 +133,8 @@ static void transfers_that_nobody_ends_are_bounded(void **state)
 	assert_true(ack_comes(w, &s, 1));
 }
 
-/* A peer sends segments without end.  The transfer ends before the MAD has more
- * bytes than FABRIC_MAD_MAX, and the program gets nothing. */
+/* B sends segments without end.  The transfer ends before the MAD has more
+ * bytes than FABRIC_MAD_MAX, and the program at A gets nothing. */
 static void a_mad_without_end_is_dropped(void **state)
 {
 	enum { SEGMENTS = FABRIC_MAD_MAX / 200 + 1 };
@@ -154,7 +154,8 @@ static void a_mad_without_end_is_dropped(void **state)
 	assert_true(ack_comes(w, &s, 1));
 }
 
-/* A segment that has come before, or comes too early, extends no transfer. */
+/* A segment that has come before, or comes too early, does not postpone the
+ * time at which its transfer is given up. */
 static void only_new_segments_extend_a_transfer(void **state)
 {
 	struct world *w = *state;

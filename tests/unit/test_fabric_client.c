@@ -112,8 +112,8 @@ static void an_answer_of_another_form_is_refused(void **state)
 	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 }
 
-/* The fabric was stopped, and its answers come after the program has made other
- * requests. */
+/* The fabric was stopped, and answers a request after the program has stopped
+ * waiting for that answer. */
 static void an_answer_to_an_earlier_request_is_dropped(void **state)
 {
 	const struct timeval soon = {.tv_usec = 1000};
@@ -312,7 +312,7 @@ static void a_descriptor_of_another_kind_is_refused(void **state)
 	assert_int_equal(fabric_client_open_cm(at.sun_path, 60000, &fd),
 			 -EPROTO);
 	assert_int_equal(fd, -1);
-	assert_int_equal(dup(listener), next); /* all others are closed */
+	assert_int_equal(dup(listener), next); /* no descriptor is left */
 	close(next);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	unlink(at.sun_path);

@@ -4,7 +4,7 @@
 
 enum {
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
-	AT_VALUE = FABRIC_UMAD_BYTES + 64, /* of an attribute, in a MAD */
+	AT_VALUE = FABRIC_UMAD_BYTES + 64, /* the attribute in a message */
 	AT_REREGISTER = 51,
 	AT_PREFIX = 8, /* GidPrefix in PortInfo */
 	REREGISTER = 0x80,
@@ -207,7 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(a_port_with_another_gid_has_no_memberships),
 		FABRIC_TEST(a_port_outside_the_partition_is_no_member),
-		/* leaves A with a LID that no switch knows */
+		/* last, since it leaves A with a LID that no switch knows */
 		FABRIC_TEST(a_port_that_registers_again_has_no_memberships),
 	};
 

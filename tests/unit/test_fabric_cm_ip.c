@@ -163,11 +163,11 @@ static void an_interface_is_found_by_its_mac(void **state)
 	assert_int_equal(m.err, 0);
 	assert_memory_equal(m.at.local, b.gid, 16);
 	assert_int_equal(m.path.pkey, PKEY_OF_INTERFACE);
-	/* the interface has another queue pair */
+	/* the interface gets another queue pair */
 	say_interface(&b, b.gid, second.qpn, PKEY_OF_INTERFACE);
 	assert_int_equal(find_interface(&a, &first).err, -ENODEV);
 	assert_int_equal(find_interface(&b, &second).err, 0);
-	/* and leaves the partition */
+	/* the interface leaves the partition */
 	say_interface(&b, b.gid, second.qpn, 0);
 	assert_int_equal(find_interface(&a, &second).err, -ENODEV);
 	end_program(&a);
@@ -182,7 +182,7 @@ static void an_interface_ends_with_its_program(void **state)
 	say_interface(&b, b.gid, address.qpn, PKEY_OF_INTERFACE);
 	assert_int_equal(find_interface(&a, &address).err, 0);
 	end_program(&b);
-	/* the fabric may read the question before it sees the end */
+	/* the fabric may read a's question before it learns of the end of b */
 	while (!find_interface(&a, &address).err)
 		poll(NULL, 0, 1);
 	end_program(&a);

@@ -232,8 +232,8 @@ static void a_forged_request_ends_no_connection(void **state)
 	req = make_req(&other, "A", &b);
 	req.qp.qpn = QPN_OF_PAIR;
 	send_mad(&other, (struct umad){.lid = LID_B}, &req);
-	/* the fabric reads the REQ at the latest in the turn of its loop in
-	 * which it answers this request */
+	/* port_of asks the fabric, which reads the REQ at the latest in the
+	 * turn of its loop in which it answers port_of */
 	port_of(other.fabric, "A", 1);
 	end_pair(&a, &b, accepted);
 	end_program(&a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/fabric_direct: two programs of a fabric find each other's arenas as
- * long as the subnet would deliver packets between them. */
+/* tools/fabric_direct: a program of a fabric that shares its arena finds the
+ * arenas of other such programs, and learns when one of them has ended. */
 #include "fabric_programs.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ int epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
 	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, e);
 }
 
-/* A program of this process on a host. */
+/* A program on a host of the fabric.  This process plays the program. */
 struct sharer {
 	/* connections to the fabric and of the data end; the page of changes */
 	int fabric, data, page;

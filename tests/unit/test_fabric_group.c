@@ -242,8 +242,8 @@ static void a_refused_member_leaves_the_others_in(void **state)
 	answer_last(SA_REQUEST_INVALID, QKEY);
 	assert_answers(2, -ECONNREFUSED);
 	assert_false(list_is_empty(&groups.all));
-	/* the port still is a member, and leaves after the last one, although
-	 * a join has failed meanwhile */
+	/* the port still is a member, and leaves after the last program,
+	 * although a join has failed meanwhile */
 	join_as(&second, 2);
 	fabric_group_leave(&groups, &first, 1);
 	assert_int_equal(got.questions, 3);

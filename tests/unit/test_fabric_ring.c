@@ -25,13 +25,14 @@ struct peer {
 	struct packet_ring_out out;
 	struct packet_ring_in in;
 	int room_fd, file; /* the eventfd; the file of both rings */
-	/* The socket is full of packets that the program has refused, so that
-	 * the program can send no message about its rings. */
+	/* Instead of each message about its rings, the program sends a packet
+	 * that it has refused.  A program whose socket is full of refused
+	 * packets cannot send a message about its rings either. */
 	bool only_refuses;
 };
 
 /* How many of the next calls of send by the fabric fail with ENOBUFS.  The
- * fabric's process, a child, shares the page. */
+ * number is in memory that the fabric's process, a child, shares. */
 static _Atomic int *failures;
 
 ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
@@ -185,7 +186,8 @@ static void a_wake_up_without_memory_is_sent_again(void **state)
 	leave_fabric(&b);
 }
 
-/* The fabric takes the packets in several turns, and wakes B after the last. */
+/* The fabric takes the packets in several turns, and wakes B after the last
+ * turn: B finds all packets when it wakes up. */
 static void a_stream_wakes_its_receiver_once_for_several_turns(void **state)
 {
 	NEEDS_KERNEL();
@@ -217,7 +219,8 @@ static bool is_closed(const struct peer *p, int ms)
 	return poll(&wait, 1, ms) == 1 && wait.revents & POLLHUP;
 }
 
-/* Waits for the next message to b, and checks that it is that packet. */
+/* Waits for the next message to b, and checks that the message is the packet
+ * `bytes`. */
 static void expect_packet(const struct peer *b, const uint8_t bytes[BYTES])
 {
 	uint8_t got[FABRIC_PROTO_BURST_BYTES];
@@ -228,7 +231,8 @@ static void expect_packet(const struct peer *b, const uint8_t bytes[BYTES])
 	assert_memory_equal(got, bytes, BYTES);
 }
 
-/* A program that cannot map the file goes on by its socket. */
+/* A program that cannot map the file still sends and receives packets by its
+ * socket. */
 static void rings_are_used_when_the_program_says_so(void **state)
 {
 	NEEDS_KERNEL();
@@ -347,8 +351,8 @@ static void a_stopped_fabric_finds_all_packets(void **state)
 	leave_fabric(&b);
 }
 
-/* Writes a wrong index or a wrong length to the rings of a.  way: which of the
- * four, from 0 to 3. */
+/* Writes a wrong index or a wrong length to the rings of a.  way, 0 to 3:
+ * chooses one of four wrong values. */
 static void write_nonsense(struct peer *a, const struct peer *b, int way)
 {
 	struct packet_ring_words *out = a->out.words, *in = a->in.words;
@@ -411,7 +415,8 @@ static void a_closed_end_frees_its_memory(void **state)
 	assert_true(s.st_blocks * 512 > PACKET_RING_BYTES / 2);
 	close(a.fabric);
 	close(a.data);
-	/* The fabric may notice the end of A after B has taken all packets. */
+	/* The fabric may notice the end of A only after B has taken all
+	 * packets. */
 	for (int i = 0; s.st_blocks && i < TEST_WAIT_MS; i++) {
 		take_mark_within(&b, 1);
 		assert_int_equal(fstat(a.file, &s), 0);
@@ -476,7 +481,7 @@ static void a_process_has_a_few_rings(void **state)
 				 i < FABRIC_RING_EACH ? 0 : -ENOBUFS);
 		close(all[i].file);
 	}
-	/* the place of a program that has ended is free */
+	/* the place of rings whose data end was closed is free */
 	leave_fabric(&all[0]);
 	while (ask_ring(&all[FABRIC_RING_EACH], room_fd))
 		;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/fabric_server, tools/fabric_data: the packets and MADs of a program
- * that ends still arrive. */
+ * arrive, also if the program ends, or if a socket takes no message for a
+ * while. */
 #include "program_packets.h"
 
 #include <fcntl.h>

@@ -383,7 +383,8 @@ static int see_whole(void)
 	return 0;
 }
 
-/* Each thread of the program may read while another one makes progress. */
+/* A thread of the program may read the attributes of a port while another
+ * thread, which makes progress, changes them. */
 static void a_port_is_read_whole(void **state)
 {
 	assert_int_equal(on_host(see_whole), 0);

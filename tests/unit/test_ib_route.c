@@ -295,7 +295,7 @@ static void a_pkey_is_found_with_full_membership_first(void **state)
 
 	memcpy(pkeys, (uint16_t[]){0xffff, 0x0001, 0x8001}, sizeof(pkeys));
 	assert_int_equal(r_ib_pkey_index(id, &index), 0);
-	assert_int_equal(index, 0); /* none given: the default */
+	assert_int_equal(index, 0); /* no P_Key is given: the default one */
 	*pkey = htobe16(0x8001);
 	assert_int_equal(r_ib_pkey_index(id, &index), 0);
 	assert_int_equal(index, 2);
@@ -485,7 +485,8 @@ static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* first, since a message is printed once in a process */
+		/* This test comes first: its child prints the message only if
+		 * no earlier test has printed it. */
 		cmocka_unit_test(the_message_names_the_default_pkey),
 		cmocka_unit_test(a_source_is_at_an_active_port_with_the_prefix),
 		cmocka_unit_test(

@@ -169,7 +169,8 @@ static void headers_come_back(void **state)
 	assert_int_equal(inner.bytes, INNER);
 }
 
-/* A switch writes VL and FECN, and seals the packet again (IBTA 7.8.1). */
+/* A switch writes VL and FECN, which the ICRC does not cover (IBTA 7.8.1), and
+ * computes the VCRC again. */
 static void the_icrc_covers_no_field_that_a_switch_changes(void **state)
 {
 	struct iblink h = {.lrh = sample_lrh}, got;

@@ -97,7 +97,8 @@ static void two_interfaces_with_one_mac_are_reported(void **state)
 	uint32_t frames;
 
 	learn_peer(s, mac);
-	/* as if the hashes were equal */
+	/* Now another address has this MAC, as if two addresses had the same
+	 * hash. */
 	n = neigh_find(&s->m->neighs, mac);
 	n->address.qpn++;
 	frames = s->frames;
@@ -282,8 +283,8 @@ static void a_neighbour_in_use_is_kept(void **state)
 	assert_non_null(neigh_find(&s->m->neighs, mac));
 }
 
-/* Neighbours beyond the bound of open questions are asked for when the first
- * questions have failed. */
+/* The paths to neighbours beyond the bound of open questions are asked for when
+ * the first questions have failed. */
 static void paths_that_fail_make_room_for_others(void **state)
 {
 	enum { MANY = 40 };
@@ -312,7 +313,9 @@ static void paths_that_fail_make_room_for_others(void **state)
 		assert_int_equal(n->ask.tries, ASK_TRIES);
 }
 
-/* A lost answer to a renewal leaves the interface up. */
+/* A renewal of the membership without an answer leaves the interface up.  Three
+ * such renewals in a row take the interface down, and a refused renewal does so
+ * at once. */
 static void renewals_without_an_answer_are_repeated(void **state)
 {
 	struct seen *s = *state;

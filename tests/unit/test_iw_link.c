@@ -49,7 +49,7 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 }
 
 /* The peers of this test send their request as soon as they are connected.
- * Here the request has come before the listener takes the connection. */
+ * Here accept4 returns only when the request has come. */
 int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
 	int taken = __real_accept4(fd, from, size, flags), err = errno;
@@ -315,8 +315,8 @@ static void an_epoll_set_of_the_program_is_left_alone(void **state)
 
 #define MS 1000000ull
 
-/* The objects whose deadline has come, in the order of the calls.  Lock:
- * r_lock. */
+/* The objects whose deadline has come, in the order of the calls of
+ * note_served.  Lock: r_lock. */
 static const struct r_iw *served[4];
 static unsigned served_count;
 
@@ -358,7 +358,7 @@ static void an_earlier_deadline_wakes_the_thread(void **state)
 	assert_true(monotonic_ns() >= now + 10 * MS);
 	await_served(2);
 	assert_true(monotonic_ns() >= now + 20 * MS);
-	/* a thread that did not run for 10 ms serves them in any order */
+	/* a thread that did not run for 10 ms serves both in any order */
 	assert_true((served[0] == iw[1] && served[1] == iw[2]) ||
 		    (served[0] == iw[2] && served[1] == iw[1]));
 	for (size_t i = 0; i < TEST_COUNT(iw); i++)
@@ -396,9 +396,9 @@ static void a_request_is_sent_before_rdma_connect_returns(void **state)
 	close(channel.base.fd);
 }
 
-/* Listens, and connects a peer whose request has come before the listener takes
- * the connection.  Returns the id of the request, which the program has taken.
- */
+/* Listens, and connects a peer whose request comes before accept4 returns the
+ * connection.  Returns the id of the request, whose event the program has
+ * taken. */
 static struct r_id *take_request(struct r_id *listener, int *peer)
 {
 	const struct mpa_frame request = {
@@ -514,8 +514,8 @@ static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 
 static int opened_fd; /* the socket that note_open got; -1: none */
 
-/* In place of the call `open` of libibverbs, which gives a connection to a
- * queue pair: notes the socket, and fails. */
+/* Replaces the call `open` of libibverbs, which gives a connection to a queue
+ * pair.  Notes the socket, and fails. */
 static int note_open(struct ibv_context *context, uint32_t qpn,
 		     const struct host_stream *s)
 {

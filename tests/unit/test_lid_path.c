@@ -149,7 +149,8 @@ static void a_connection_has_the_mtu_of_its_port(void **state)
 	assert_int_equal(set_path(&attr, mask), -EINVAL);
 }
 
-/* lid_path_set overwrites the members that belong to the host. */
+/* lid_path_set overwrites the members of struct hca_ah that the host fills in
+ * (hca/qp.h). */
 static void the_host_fills_in_its_members(void **state)
 {
 	static const uint8_t mine[16] = {0xfe, 0x80, [15] = 0x11};

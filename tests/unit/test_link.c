@@ -36,9 +36,9 @@ static int find_connection(void)
 static atomic_bool is_hasty;
 /* the next SO_SNDTIMEO of 1 s or more becomes 100 ms */
 static atomic_bool sends_hastily;
-/* While this many brokers have begun, a signal interrupts each recv from the
- * latest broker, until limit_ms is full.  Each interrupted recv takes
- * INTERRUPTED_MS of the test's clock.  0: no signal comes. */
+/* While this many brokers have begun, each recv from a broker fails with EINTR,
+ * as if a signal had interrupted it, until limit_ms is full.  Each such recv
+ * takes INTERRUPTED_MS of the test's clock.  0: never. */
 static atomic_uint interrupted_at;
 /* how many recvs were interrupted */
 static atomic_uint interruptions;
@@ -678,7 +678,8 @@ static void a_listener_whose_port_is_lost_is_removed(void **state)
 		assert_int_equal(rdma_ack_cm_event(e), 0);
 		b->refused = 0;
 		b->denied = 0;
-		bind_to(other, OTHER_PORT); /* the broker reads in order */
+		/* the broker reads in order: a RELEASE before this BIND */
+		bind_to(other, OTHER_PORT);
 		assert_int_equal(b->heard[CMPROTO_RELEASE], has_port);
 		rdma_destroy_id(&id->base);
 		rdma_destroy_id(&other->base);

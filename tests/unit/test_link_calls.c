@@ -64,7 +64,8 @@ static void take_refusal_and_destroy(void)
 }
 
 /* A program may destroy the id in the thread that takes the event, before
- * rdma_connect has returned.  AddressSanitizer sees a later access. */
+ * rdma_connect has returned.  If rdma_connect used the id after that,
+ * AddressSanitizer would report it. */
 static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
 {
 	struct r_device device = {.max_responder = 1, .max_initiator = 1};
@@ -76,7 +77,7 @@ static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
 	id->base.route.addr.dst_addr.sa_family = AF_INET;
 	broker[brokers - 1].lies = true;
 	gap_is_ours = true;
-	gap_skips = 2; /* the first two gaps come before the request */
+	gap_skips = 2; /* two releases of r_lock come before the request */
 	gap = take_refusal_and_destroy;
 	assert_int_equal(rdma_connect(&id->base, NULL), 0);
 	assert_null(gap);
@@ -112,7 +113,8 @@ static void a_port_that_is_bound_too_late_is_released(void **state)
 	struct broker *b = &broker[brokers - 1];
 	unsigned released;
 
-	/* The broker reads in order: the releases of earlier tests first. */
+	/* The broker reads in order, so when it answers this bind, it has
+	 * counted the releases of earlier tests. */
 	others[0] = id_new();
 	bind_to(others[0], OTHER_PORT);
 	released = b->heard[CMPROTO_RELEASE];
@@ -122,7 +124,8 @@ static void a_port_that_is_bound_too_late_is_released(void **state)
 	is_time_over = false;
 	/* The late answer comes before the answer to the first of these two
 	 * requests.  So librdmacm sends the release before the second request,
-	 * and the broker reads the two in this order. */
+	 * and the broker has read the release when it answers the second
+	 * request. */
 	for (int i = 1; i < 3; i++) {
 		others[i] = id_new();
 		bind_to(others[i], (uint16_t)(OTHER_PORT + i));

@@ -139,7 +139,7 @@ static void without_rtnetlink_the_answers_are_the_same(void **state)
 	assert_false(is_local("fd01::1", 0));
 }
 
-/* With ip_nonlocal_bind a program may bind any address, but the packets of that
+/* With ip_nonlocal_bind a program may bind any address, but the packets to that
  * address go to another host. */
 static void an_address_that_can_merely_be_bound_is_not_local(void **state)
 {

@@ -44,8 +44,8 @@ static bool is_dead(alock_owner owner)
 
 static void report_slow(alock_owner owner)
 {
-	/* No other store needs to be visible together with this number:
-	 * let_go_later reads only this number. */
+	/* Any memory order would do: let_go_later depends on no store of this
+	 * thread but that of this number. */
 	__atomic_add_fetch(&slow, 1, __ATOMIC_RELEASE);
 }
 

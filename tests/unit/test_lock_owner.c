@@ -10,7 +10,7 @@
 
 #include "memory/lock_owner.h"
 
-/* In memory that this process shares with its child. */
+/* The state that this process shares with its child. */
 static struct world {
 	_Atomic alock_owner child; /* the child's name; 0: not yet known */
 	struct alock lock;

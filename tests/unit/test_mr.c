@@ -61,7 +61,8 @@ static void a_region_has_one_key_for_both_sides(void **state)
 	assert_int_equal(at, BASE + 7);
 }
 
-/* The key of a region tells nothing about the key of the next region. */
+/* A peer that knows the keys of some regions cannot compute the next key by a
+ * constant step. */
 static void keys_are_not_in_a_row(void **state)
 {
 	uint32_t last = mr_new(&h, 1, BASE, BYTES, IOVA, 0)->rkey;

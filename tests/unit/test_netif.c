@@ -368,6 +368,7 @@ ssize_t recv(int fd, void *bytes, size_t len, int flags)
 	return n;
 }
 
+/* Here only the dumps of IPv6 routes are interrupted. */
 static void an_interrupted_dump_of_any_table_is_repeated(void **state)
 {
 	struct netdev_scene scene;

@@ -143,8 +143,8 @@ static void packets_for_another_user_are_relayed_to_it(void **state)
 		read_word(o.go);
 		if (domain_of(c.udp_fd) != AF_UNIX)
 			_exit(2);
-		/* the child's two datagrams in order, and no datagram of the
-		 * parent */
+		/* the relay brings both datagrams for the child, in order, and
+		 * not the datagram for the parent */
 		if (next_qpn(c.udp_fd) != steer_qpn(c.class, 5) ||
 		    next_qpn(c.udp_fd) != steer_qpn(c.class, 6))
 			_exit(3);

@@ -10,8 +10,8 @@
 static int open_error;	  /* errno value; 0: open succeeds */
 static bool has_no_seals; /* F_GET_SEALS fails */
 
-/* Replaces libc's open: unless open_error is 0, no file of another process can
- * be opened by its number in /proc. */
+/* Replaces libc's open: unless open_error is 0, each open of /proc/PID/fd/FD
+ * fails with open_error. */
 int open(const char *path, int flags, ...)
 {
 	int at, pid;
@@ -43,7 +43,7 @@ int fcntl(int fd, int command, ...)
 
 static void close_share(struct card *c)
 {
-	/* opens again as a program that shares no arena */
+	/* the process opens again, and shares no arena (ADVERB_DIRECT=0) */
 	close_me();
 	setenv("ADVERB_DIRECT", "0", 1);
 	open_me();

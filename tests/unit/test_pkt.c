@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/pkt: every opcode, every length, every pad. */
+/* hdr/pkt: every opcode, every pad, and packets that are refused. */
 #include "test.h"
 
 #include "hdr/pkt.h"

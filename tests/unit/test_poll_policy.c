@@ -260,7 +260,7 @@ static void wait_for_ns(struct poll_policy *p, uint64_t now, uint64_t ns)
 }
 
 /* Posts unanswered requests until the thread wants to look.  Returns how many
- * more posts that takes than the 8 of a policy without a penalty. */
+ * of these requests were not counted: all but the last 8. */
 static uint32_t count_forbidden(struct poll_policy *p, uint64_t now)
 {
 	uint32_t posts = 0;

@@ -31,7 +31,7 @@ a_poster_does_not_wait_for_a_claim_for_good(void **state) NO_LOCK_ANALYSIS
 	struct post_lock *l = &locks.of[0];
 
 	(void)state;
-	/* a thread that has claimed the lock and has no core to run on */
+	/* another thread has claimed the lock, and has no core to run on */
 	shared_store(&l->signs.is_claimed, true);
 	for (int i = 0; i < 2; i++) {
 		assert_true(post_lock_take_soon(l));

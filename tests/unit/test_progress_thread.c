@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * host/progress_thread: the end of a thread that cannot be woken, because the
- * program has closed the eventfd.  The test has functions of its own in place
- * of leader.c, and says when a turn of the thread ends, and when
- * progress_thread_stop has waited long enough.
+ * host/progress_thread: the end of the thread, also if the thread cannot be
+ * woken because the program has closed the eventfd.  The test has functions of
+ * its own in place of leader.c, and says when a turn of the thread ends, and
+ * when progress_thread_stop has waited long enough.
  */
 #include "test.h"
 

@@ -96,9 +96,9 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return syscall(SYS_sendmsg, fd, m, flags);
 }
 
-/* Both limits are just below the hard limit: under a low limit the kernel
- * itself would refuse the message if the user's programs have many descriptors
- * in flight. */
+/* The soft limits full_at and set_meanwhile are just below the hard limit:
+ * under a low soft limit the kernel itself would refuse the message if the
+ * user's programs have many descriptors in flight. */
 static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
 {
 	const struct proto m = {.brings = PROTO_FD_SOCKET};
@@ -127,9 +127,9 @@ static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
 
 static int listener = -1; /* of a_look_receives_nothing; -1: not open */
 
-/* Replaces the function of libc: when proto_look asks which process listens,
- * accepts the connection in that process, which is this process, and tries to
- * send a message with a descriptor over it. */
+/* Replaces the function of libc.  When proto_look asks which process listens,
+ * accepts the connection, since this process is the one that listens, and tries
+ * to send a message with a descriptor over the connection. */
 int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 {
 	const struct proto m = {.brings = PROTO_FD_SOCKET};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/qp: ibv_create_qp_ex tells a missing attribute from an unknown one. */
+/* verbs/qp: ibv_create_qp_ex fails differently for a missing attribute and for
+ * one that is not supported. */
 #include "said_by.h"
 
 #include <errno.h>

@@ -59,7 +59,8 @@ static void packets_reach_the_data_end_of_their_qpn(void **state)
 	assert_int_equal(peer.path_mask, 0);
 	assert_int_equal(peer.path_bits, 0);
 	assert_true(sends_b(w));
-	/* at one switch, and from a port to itself */
+	/* A and C are at one switch; packets also reach the port that sends
+	 * them */
 	r = ask_of(w->c, LID_C);
 	assert_ptr_equal(reach_find(w->a, &r, &peer), w->c);
 	r = ask_of(w->a, LID_A);
@@ -286,8 +287,8 @@ static void path_bits_are_those_of_both_lids(void **state)
 }
 
 /* Sets a block of the forwarding table of S2 as a subnet manager does, so that
- * its LIDs lead to no port.  Fails unless a block within the table, and no
- * other block, is accepted. */
+ * the LIDs of the block lead to no port.  Fails unless a block within the
+ * table, and no other block, is accepted. */
 static void set_block(const struct world *w, uint32_t block)
 {
 	struct packet *p = packet_new(w->f, port_of(w, "S2", 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/remedy: each limit has one clause, which every message about the limit
- * has in full. */
+/* util/remedy: each limit has a clause, which the broker's sentence about the
+ * limit has in full. */
 #include "test.h"
 
 #include <errno.h>

@@ -167,10 +167,8 @@ static void a_group_begins_anew_after_a_failed_adoption(void **state)
 	close(pipes[1]);
 }
 
-/* Returns whether the part of the page that the owner writes is zero, but for
- * the shm acks, which are `acks` in each byte, and the page has this
- * generation.
- */
+/* Returns whether the page has this generation, each byte of the shm acks is
+ * `acks`, and the rest of the part that the owner writes is zero. */
 static bool is_cleared(int fd, uint64_t generation, uint8_t acks)
 {
 	const size_t from = offsetof(struct credit_page, posts),
@@ -362,7 +360,8 @@ static uint32_t receiver_of(uint32_t index)
 	return at;
 }
 
-/* A successor would take a later member for the one that is missing. */
+/* If a member joined that the fd store lacks, a successor would take the next
+ * member in the store for that member. */
 static void a_member_that_cannot_be_stored_does_not_join(void **state)
 {
 	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0);

@@ -82,8 +82,8 @@ static void end_listener(pid_t pid, int stop)
 	assert_int_equal(status, 0);
 }
 
-/* Checks that the port counts as that of a dead broker's group, although a
- * process of that user listens where brokers of other versions would. */
+/* Checks that a dead broker's group counts as the holder of the port, although
+ * a process of `user` listens where brokers of other versions would. */
 static void check_port_is_ours(uid_t user)
 {
 	const char *why = "";
@@ -300,8 +300,8 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	fd = listen_as(97);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
 	assert_non_null(strstr(why, "the broker of another version"));
-	/* that broker does not answer, so no words in parentheses after this
-	 * text say when that broker ends */
+	/* that broker does not answer, so the text ends without the words in
+	 * parentheses that say when that broker ends */
 	assert_true(other_version_name(text, sizeof(text)));
 	assert_non_null(strstr(text, "(protocol 97)"));
 	assert_string_equal(strstr(text, ": use one version"),

@@ -91,8 +91,8 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 }
 
 /* About one of 2^16 damaged packets has a correct ICRC for some identification.
- * A damaged packet that has none makes the receiver check the identifications
- * of its sender. */
+ * A packet whose ICRC is wrong for every identification makes the receiver
+ * check the identifications of the packet's sender. */
 static void after_damage_identifications_are_checked(void **state)
 {
 	struct rocev2_senders s = {0};

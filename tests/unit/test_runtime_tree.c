@@ -387,7 +387,7 @@ static void a_path_that_is_too_long_holds_no_tree(void **state)
 		setenv(names[i], long_path(350), 1);
 		assert_int_equal(runtime_tree_make(&tree), -ENAMETOOLONG);
 		assert_non_null(strstr(tree.why, "File name too long"));
-		/* the name of the tree's folder does not fit */
+		/* the path of the tree does not fit into tree.path */
 		setenv(names[i], long_path(RUNTIME_TREE_PATH - 3 + (int)i * 3),
 		       1);
 		assert_int_equal(runtime_tree_make(&tree), -ENAMETOOLONG);

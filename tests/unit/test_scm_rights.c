@@ -48,7 +48,8 @@ static void descriptors_without_room_are_closed(void **state)
 	close(pair[1]);
 }
 
-/* With SO_PASSCRED the kernel puts the sender's user before the descriptors. */
+/* With SO_PASSCRED the kernel puts the sender's credentials before the
+ * descriptors. */
 static void descriptors_after_other_control_data_are_found(void **state)
 {
 	struct brought b = brought_new();

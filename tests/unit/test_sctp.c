@@ -260,7 +260,7 @@ static void make_strange(uint8_t *m, uint32_t bytes, uint32_t i,
 	if (i % 32 < 16 || bytes < 16)
 		return;
 	if (m[12] == 1)
-		memset(m + 4, 0, 4); /* the tag of a packet with an INIT */
+		memset(m + 4, 0, 4); /* an INIT needs tag 0 (RFC 9260, 8.5.1) */
 	m[14] = (uint8_t)((bytes - 12) >> 8);
 	m[15] = (uint8_t)(bytes - 12);
 	memset(m + 8, 0, 4);
@@ -282,7 +282,7 @@ static void a_connection_waits_for_a_free_descriptor(void **state)
 	await_events(p.listener, POLLIN);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	full = limit;
-	full.rlim_cur = STDIN_FILENO + 1; /* which is open */
+	full.rlim_cur = STDIN_FILENO + 1; /* STDIN_FILENO is open */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
 	called = sctp_accept(p.listener, &news);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);

@@ -36,7 +36,7 @@ bool __wrap_random_fill(void *buf, size_t n, bool waits)
 
 /* Returns the lock that the library's own thread holds while it visits the
  * associations: the second member of a structure of release 0.9.5, after a
- * mutex.  NULL: the library does not show the structure. */
+ * mutex.  NULL: the library does not export the structure. */
 static pthread_mutex_t *lock_of_the_library(void)
 {
 	void *library = dlopen("libusrsctp.so.2", RTLD_NOW | RTLD_NOLOAD);
@@ -208,8 +208,9 @@ static void the_end_of_a_process_loses_nothing(void **state)
 	end_pair(&p);
 }
 
-/* A message that announces no connection leaves no descriptor; a connection
- * brings one. */
+/* If a message announces no connection, sctp_accept closes all descriptors that
+ * come with the message.  Otherwise sctp_accept returns one of the descriptors,
+ * and closes the others. */
 static void a_message_without_a_connection_leaves_no_descriptor(void **state)
 {
 	struct sctp_news news = {0}, got;
@@ -258,8 +259,8 @@ static bool is_watched(ino_t number)
 	return found;
 }
 
-/* Between two calls of sctp_listen, no other process can take the port, and
- * packets do not wake the thread. */
+/* Between sctp_unlisten and the next sctp_listen, no other socket can take the
+ * port, and packets do not wake the thread adverb-sctp. */
 static void a_listener_that_ends_may_keep_its_port(void **state)
 {
 	struct sctp_news news;
@@ -386,10 +387,10 @@ static bool end_first(struct pair *p)
 	return true;
 }
 
-/* In a child of fork: of two associations between two addresses, directly over
- * IP, the first ends.  Messages of the second then arrive, also when the
- * connections of the first have been freed.  Returns as listen_at_chosen_ports
- * does. */
+/* In a child of fork: makes two associations between the same addresses,
+ * directly over IP, and ends the first.  Messages of the second must arrive
+ * afterwards, even after the connections of the first have been freed.  Returns
+ * as listen_at_chosen_ports does. */
 static int outlive_another_association(void)
 {
 	struct sctp_options o = {.is_raw = true};

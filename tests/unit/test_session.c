@@ -266,8 +266,8 @@ static void no_more_is_kept_than_there_is_room_for(void **state)
 	startup_fini(&initiator);
 }
 
-/* Each message is kept with its length, in 4 bytes.  After a message, even less
- * room than that may be left. */
+/* Each message is kept behind 4 bytes that have its length.  After a message,
+ * room for fewer than 4 bytes may be left. */
 static void a_full_store_takes_no_further_message(void **state)
 {
 	struct startup_offer mine = make_offer(4, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* engine/source_check: the answers about the users that own source ports.  The
- * test takes the place of the engine's caller: it answers, and gives the time.
- */
+ * test takes the place of the engine's caller: the test answers the engine's
+ * questions, and gives the time. */
 #include "test.h"
 
 #include "engine/inside.h"

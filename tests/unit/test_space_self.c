@@ -42,8 +42,8 @@ static int set_up(void **state)
 /* The initial state of a test that runs with copy_nofault. */
 static const bool is_guarded = true;
 
-/* Called by a test, and not as its setup, since cmocka sets its own handlers of
- * signals before the test begins. */
+/* A test calls this function.  The function is not the setup of the test, since
+ * cmocka sets its own handlers of signals between the setup and the test. */
 static void open_guard(void **state)
 {
 	if (!*state)

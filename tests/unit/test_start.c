@@ -15,7 +15,8 @@
 
 #define RACES	40
 #define RACE_US 1500 /* about as long as adverbd takes to begin */
-/* the time limit of a start */
+/* how long other processes wait for the broker; a start has three quarters of
+ * this time (start.limit_ms) */
 #define PATIENCE_MS 60000
 #define FREE	    3  /* no pause follows the first FREE short lives */
 #define HOPELESS    11 /* short lives until -ENOTRECOVERABLE is returned */
@@ -262,8 +263,8 @@ static void a_program_without_standard_files_starts_adverbd(void **state)
 	run_in_child(start_without_files);
 }
 
-/* Begins a start that is not over when this function returns: adverbd does not
- * serve yet.  Returns 0 or -errno. */
+/* Begins a start that is not over when this function returns: start_turn has
+ * still to find out whether adverbd serves.  Returns 0 or -errno. */
 static int begin_unfinished(struct start *s)
 {
 	int err;
@@ -312,8 +313,8 @@ static int replace_status_and_listener(void)
 		return 5;
 	if (!has_message(status_fd) || !has_message(listen_fd))
 		return 6;
-	/* the first adverbd has ended or is about to: the next start succeeds
-	 */
+	/* the first adverbd has ended, or is about to end; the next start
+	 * succeeds then */
 	while ((err = start_at(&s, now_ms())) == -EAGAIN)
 		sched_yield();
 	if (err || *s.sentence)

@@ -231,7 +231,7 @@ static void a_closed_stream_may_mean_an_old_peer(void **state)
 	startup_listen(&responder, 2, DEADLINE);
 	startup_end(&responder);
 	assert_failed(&responder, STARTUP_CLOSED);
-	/* while the consumer decides */
+	/* the peer closes the stream while the consumer decides */
 	startup_listen(&responder, 2, DEADLINE);
 	startup_take(&responder, request, (size_t)request_bytes);
 	assert_int_equal(responder.state, STARTUP_REQUESTED);

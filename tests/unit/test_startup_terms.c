@@ -30,9 +30,9 @@ static const struct {
 	/* IRD that is not needed stays */
 	{{7, 1, 7}, {7, 1, 7}, 7, 1, 7, 1},
 	{{0, 0, 0}, {0, 0, 1}, 0, 0, 0, 0},
-	/* If the initiator offers ALL for a depth, neither end changes this
-	 * depth or the responder's depth for the same Reads (the ORD for an
-	 * IRD, the IRD for an ORD): the consumers set both. */
+	/* If the initiator offers ALL as its IRD, its IRD and the responder's
+	 * ORD stay; if it offers ALL as its ORD, its ORD and the responder's
+	 * IRD stay: the consumers set both depths. */
 	{{ALL, ALL, 0}, {3, 5, 9}, ALL, ALL, 3, 5},
 	{{ALL, 6, 0}, {3, 5, 9}, ALL, 6, 6, 5},
 	{{6, ALL, 6}, {3, 5, 9}, 6, ALL, 3, 5},
@@ -206,7 +206,7 @@ static void a_read_as_first_fpdu_needs_an_ird_of_one(void **state)
 	connect_with(&a);
 	reply_frame(&f);
 	assert_failed(&initiator, STARTUP_NO_RTR);
-	/* a responder that accepts another kind too */
+	/* this responder accepts another kind, too */
 	a.rtr = MPA_RTR_READ | MPA_RTR_WRITE;
 	f.enhanced.rtr |= MPA_RTR_WRITE;
 	connect_with(&a);
@@ -278,7 +278,8 @@ static void a_stream_has_what_was_agreed(void **state)
 	assert_int_equal(c.ord, 4);
 }
 
-/* Depths that MPA does not negotiate are those of the offer. */
+/* Depths that MPA does not negotiate are those of the offer, but at most
+ * HCA_MAX_RD_ATOMIC. */
 static void a_stream_has_no_more_depth_than_the_adapter(void **state)
 {
 	struct startup_offer a = enhanced_offer(0), old = plain;

@@ -329,8 +329,9 @@ static void the_second_refusal_tells_the_kernel_the_mtu_of_ud(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
-/* A neighbour accepts each connection, and ends each at once.  The interface
- * asks this neighbour again only after a pause. */
+/* A neighbour accepts each connection, and ends each within CONN_SHORT_MS.
+ * After more than CONN_SHORTS such connections the interface asks this
+ * neighbour again only after a pause. */
 static void after_short_connections_is_a_pause(void **state)
 {
 	struct seen *s = *state;

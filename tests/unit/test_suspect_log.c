@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/suspect_log: the message about an address that sends forged packets.
- * This test plays the engine. */
+/* host/suspect_log: the message about a sender of forged packets, which names
+ * the sender's address or LID.  This test plays the engine. */
 #include "test.h"
 
 #include "host/host.h"

@@ -284,8 +284,8 @@ static void a_port_that_changes_is_written_anew(void **state)
 	expect_none(PORT "gid_attrs/ndevs/1");
 }
 
-/* The device has two ports, and then one port.  Then a device without such
- * ports replaces the device. */
+/* An InfiniBand device has two ports, and then one port.  Then a RoCE device,
+ * which has no files for libibumad, takes its place. */
 static void ports_for_libibumad_come_and_go(void **state)
 {
 	struct device roce = devices[0];

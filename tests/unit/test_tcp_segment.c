@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iwarp/tcp_segment: the segments of a connection have its bytes in order, each
- * whole FPDU in one segment, wherever the calls cut the bytes. */
+/* iwarp/tcp_segment: the segments of a connection have its bytes in order, and
+ * each FPDU that fits into a segment is one segment, wherever the calls cut the
+ * bytes. */
 #include "test.h"
 
 #include "hdr/tcp.h"
@@ -253,8 +254,8 @@ static void an_fpdu_longer_than_a_segment_is_cut(void **state)
 	}
 }
 
-/* The end of one side does not keep the other side from sending.  After its
- * end, bytes and a second end of the same side are ignored. */
+/* The end of one side does not keep the other side from sending.  Bytes and a
+ * second end of a side that has ended are ignored. */
 static void a_half_closed_connection_goes_on(void **state)
 {
 	(void)state;

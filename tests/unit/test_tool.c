@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/tool: the command lines by which `adverb pair` starts the tools that it
  * knows.  tools/launch: where `adverb run` finds a program.  tools/listen: the
- * port of a server.  tools/side: the end of a tool. */
+ * port of a server.  tools/side: a side whose program has ended. */
 #include "test.h"
 
 #include <errno.h>
@@ -197,7 +197,7 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
 }
 
 /* A side whose program has ended stays a zombie until side_fini has killed the
- * side's process group.  So no other process group gets the side's ID before.
+ * side's process group.  Until then no other process group gets the side's ID.
  */
 static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
 {

@@ -281,8 +281,8 @@ static void a_program_tells_of_no_other_packets(void **state)
 			 0);
 }
 
-/* A program's report of a wrong Q_Key counts only if the port that it names has
- * sent the program a datagram, and each datagram allows one report. */
+/* A program's report of a wrong Q_Key counts only if the port that the report
+ * names has sent the program a datagram.  Each datagram allows one report. */
 static void a_program_accuses_only_ports_that_have_sent(void **state)
 {
 	struct world *w = *state;

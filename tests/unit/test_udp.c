@@ -93,8 +93,9 @@ static struct udp_dgram dgram_to(const struct udp_socket *to, uint16_t port)
 	return d;
 }
 
-/* A sender may make the class of a datagram the default of its socket.  Then
- * all datagrams of one system call have this class. */
+/* A struct sender may make the ToS of a datagram the default of its socket, for
+ * all datagrams of one system call.  So udp_send sends datagrams with another
+ * ToS by another call. */
 static void each_datagram_of_a_batch_has_its_own_class(void **state)
 {
 	static const uint8_t tos[] = {0, 0x68, 0x68, 0, 8};
@@ -200,7 +201,8 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	udp_fini(&u);
 }
 
-/* The broker, which sends by the relay, may be another user's. */
+/* The broker, which sends by the relay, may be another user's.  So udp_receive
+ * leaves no descriptor open that a message of the relay brings. */
 static void a_relay_brings_no_descriptor(void **state)
 {
 	static const uint8_t bytes[sizeof(struct relay_head) + 64];

@@ -27,8 +27,9 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* Checks in a user namespace where only this user is mapped.  Returns 0, or the
- * number of the failed step; 77: no user namespace can be made. */
+/* Calls functions of broker/user in a user namespace where only this user is
+ * mapped.  Returns 0, or the number of the failed step; 77: no user namespace
+ * can be made. */
 static int look_from_inside(void)
 {
 	const struct ucred stranger = {.pid = getppid(), .uid = UNMAPPED},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/waitset: waits when the kernel refuses to add descriptors to an epoll
- * set, when the program has closed descriptors, or while the process is stopped
- * and continued. */
+/* host/waitset: how a thread waits when the kernel refuses to add descriptors
+ * to an epoll set, when the program has closed descriptors, when a peer reads
+ * the eventfd first, or while the process is stopped and continued. */
 #include "test.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 }
 
 /* A hostile peer clears O_NONBLOCK of this eventfd, and reads it between the
- * poll and the read of the thread that waits; -1: there is none. */
+ * poll and the read of the thread that waits; -1: no peer does so. */
 static int robbed_fd = -1;
 
 int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,

@@ -114,8 +114,8 @@ static void every_question_is_written_again(void **state)
 			sa_write_leave(again, sa_id(mad), &a.member);
 			leaves++;
 		}
-		/* the sender's port wrote the upper half of the
-		 * transaction ID */
+		/* the fabric wrote the upper half of the transaction ID when
+		 * it took the question */
 		memcpy(again + 8, mad + 8, 4);
 		assert_memory_equal(again, mad, MAD_BYTES);
 	}

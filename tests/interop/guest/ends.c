@@ -303,9 +303,8 @@ static void drive_rounds(void)
 			    sizes[i]);
 		check_pattern(mem->source, sizes[i], i + SIZES, "READ");
 	}
-	/* The receive is for the first SEND of the other end's drive_rounds(),
-	 * if that comes next.  The message ends the other end's
-	 * serve_rounds(). */
+	/* If the other end calls drive_rounds() next, the receive is for its
+	 * first SEND.  The message ends the other end's serve_rounds(). */
 	post_receive(mem->landing, BIG);
 	send_bytes(mem->out, 1);
 	printf("drove %u sizes\n", rounds);

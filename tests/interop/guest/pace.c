@@ -30,8 +30,8 @@
  * returned, and MS milliseconds more.  The library then also writes three files
  * with times of CLOCK_MONOTONIC in ns: $PACE.calls has the time when the
  * rdma_connect began, $PACE.hears when the rdma_listen returned, and
- * $PACE.leaves when rdma_destroy_id began for the id that listened before, if
- * the rdma_connect had not returned by then.
+ * $PACE.leaves when rdma_destroy_id began for the id of the latest rdma_listen,
+ * if the rdma_connect had not returned by then.
  *
  * rping, ucmatose and others give two seconds to rdma_resolve_addr and to
  * rdma_resolve_route, and on an emulated subnet a subnet manager or a second

@@ -475,9 +475,9 @@ TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
 
 
 def few_files():
-    """The pair works, or a message names the limit.  The kernel also counts the
-    descriptors that other programs of the user have in flight against the limit, so
-    the pair need not work."""
+    """The pair works, or a message names the limit.  The pair need not work:
+    against the limit the kernel also counts the descriptors that other programs
+    of the user have in flight."""
     t.need("ibv_rc_pingpong")
     r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
                *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])

@@ -198,7 +198,8 @@ for count, must in ((4, False), (8, False), (12, False), (16, False),
         t.case("%d open files%s" % (count, ", softly" if kind else ""),
                limited("ulimit -%sn %d;" % (kind, count),
                        must=must and kind))
-# With -e the pingpong sleeps while its peer has no processor.
+# With -e the pingpong sleeps while it waits for its peer, and so uses no
+# processor time.
 for seconds in 1, 5:
     t.case("%d s of the processor" % seconds,
            limited("ulimit -t %d;" % seconds, argv=[*PAIR, "-e"], must=True))

@@ -66,11 +66,12 @@ CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
 
-# The memory of a broker may grow by BROKER_KIB KiB from one second after its start:
-# the messages that wait for the clients of one user (16 MiB), the conversations and
-# objects of two users, and the same amount again.  The memory of a program may grow
-# by PROGRAM_KIB KiB between the second and the last quarter of the program's life.
-# This growth is the program's own: a program keeps nothing that other users send.
+# The memory of a broker may grow by BROKER_KIB KiB from one second after its start.
+# BROKER_KIB is about twice what these take together: the messages that wait for the
+# clients of one user (16 MiB), and the conversations and objects of two users.  The
+# memory of a program may grow by PROGRAM_KIB KiB between the second and the last
+# quarter of the program's life.  This growth is the program's own: a program keeps
+# nothing that other users send.
 BROKER_KIB = 64 * 1024
 PROGRAM_KIB = 64 * 1024
 PROGRAM_SECONDS = 20  # a program that lives shorter is not judged

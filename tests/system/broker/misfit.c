@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program in the place of adverbd that does not do adverbd's work.  The name
- * under which a program starts misfit (broker/start.h) selects what misfit does
- * instead.  Each run adds a line to the file PATH.runs, where PATH is the path
- * by which misfit was started.  The line is the id of the process that started
- * misfit and created the listening socket.
+ * misfit: programs start it in place of adverbd (broker/start.h).  The name by
+ * which a program starts misfit selects what misfit does.  Each run adds a line
+ * to the file PATH.runs, where PATH is the path by which misfit was started.
+ * The line is the id of the process that started misfit and created the
+ * listening socket.
  *
  *	message	  prints why it fails, as adverbd does, and ends
  *	escape	  prints 100 long lines with control characters
  *	silent	  ends without a message
  *	killed	  is killed before it serves
  *	stopped	  is stopped before it serves
- *	slow	  serves after a sleep of three seconds
+ *	slow	  becomes adverbd after a sleep of three seconds
  *	version	  introduces itself as another version
  *	crash	  serves, and ends once a client has sent something
  *	socket	  sends a client a socket of another UDP port

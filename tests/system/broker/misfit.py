@@ -622,7 +622,7 @@ def stock_verbs_of_umad():
 
 def other_verbs_of_umad():
     """libibumad lists the adapters with a libibverbs of another version of
-    adverb, since the ABI between them is the same."""
+    adverb, since the ABI between the two libraries is the same."""
     place = libraries_of("other-umad", "libibumad.so.3", "adverbd")
     patched("other-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
             (("%s\0" % OURS).encode(), b"9.8.7\0"))
@@ -647,8 +647,9 @@ case("libibumad.so.3 finds a libibverbs.so.1 of another release",
 
 
 def incomplete(lacks, words, want, statuses=(126, 127)):
-    """Returns a case: the adverb command runs in a copy of the tree that lacks
-    the file @lacks, and prints @want."""
+    """Returns a case: the adverb command prints @want when it runs in a folder
+    with copies of the command, the simulator, the broker and the libraries, but
+    without the file @lacks and without bench."""
     def body():
         place = folder("without-" + os.path.basename(lacks))
         for sub in "tools", "lib", "sim":

@@ -44,8 +44,8 @@ set +e
 """ % (ANNA, MALLORY)
 
 # A script that makes a folder of each name that the victim's runtime folder may have
-# in /tmp and /dev/shm.  In each of the two it runs a command (%s), which puts a tree
-# into the last folder.
+# in /tmp and /dev/shm.  In both places the script runs a command (%s), which puts
+# a tree into the last folder.
 NAMES = """
 for base in /tmp /dev/shm; do
 	for s in "" -1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14 -15; do

@@ -618,8 +618,9 @@ static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 }
 
 /* A failed rdma_create_qp destroys the completion queues that it has made, and
- * leaves none of them in the attributes, and the protection domain not in the
- * id.  So the program may free the domain, ask for less, and call again. */
+ * leaves none of them in the attributes.  The id keeps the protection domain
+ * that it had.  So the program may free its own domain, ask for less, and call
+ * again. */
 static void a_failed_rdma_create_qp_leaves_no_queue(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1000, 1, 0},

@@ -267,7 +267,8 @@ static struct ibv_pd *domain_of_loopback(void)
 	return pd;
 }
 
-/* A server of many addresses registers its memory before any request comes. */
+/* A server that listens at all addresses registers its memory before any
+ * request comes, so it gives the listener the protection domain. */
 static void an_endpoint_has_the_domain_that_it_was_given(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};
@@ -289,8 +290,9 @@ static void an_endpoint_has_the_domain_that_it_was_given(void)
 	EXPECT(!ibv_dealloc_pd(pd));
 }
 
-/* Otherwise rdma_destroy_id of the listener would wait until the program has
- * destroyed the id of the request. */
+/* rdma_accept acknowledges the event of the request.  Without that,
+ * rdma_destroy_id of the listener would wait until the program has destroyed
+ * the id of the request. */
 static void an_accepted_datagram_request_is_acknowledged(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16}};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * statecheck [ADDRESS]: makes calls of librdmacm in each state of an id, and
- * compares each result with that of the kernel's rdma_cm.  ADDRESS: an address
- * of a device, and no loopback address; 192.0.2.7 if none is given.  Prints a
- * line per case, as verbcheck does.  One thread.
+ * compares each result with that of the kernel's rdma_cm, from which adverb
+ * differs in two states for rdma_reject (rows).  ADDRESS: an address of a
+ * device, and no loopback address; 192.0.2.7 if none is given.  Prints a line
+ * per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -157,8 +158,8 @@ static const struct row rows[] = {
 	{"ACK_TIMEOUT", set_timeout, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-/* Only datagram ids may join a multicast group, and only connected ids have a
- * timeout of ACKs.  The rows end at the state LISTENING. */
+/* Only ids of RDMA_PS_UDP may join a multicast group, and only ids of
+ * RDMA_PS_TCP have a timeout of ACKs.  The rows end at the state LISTENING. */
 static const struct row datagram_rows[] = {
 	{"rdma_join_multicast", join_it, {E, 0, 0, E, E}},
 	{"ACK_TIMEOUT", set_timeout, {E, E, E, E, E}},

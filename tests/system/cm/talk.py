@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests connections of rdma_cm.  The program talker makes them, without queue
-pairs: a process or a broker dies, a backlog is full, messages are malformed.
-Also tests transfers whose peer is stopped, ends or disconnects.  The two
-namespaces have a broker each."""
+"""Tests connections of rdma_cm while a process or a broker dies, a backlog is
+full, or messages are malformed.  The program talker makes these connections,
+without queue pairs.  Also tests transfers whose peer is stopped, ends or
+disconnects.  The two namespaces have a broker each."""
 
 import contextlib
 import os
@@ -624,8 +624,8 @@ def frame(mad, source, **wrong):
 
 
 def message(kind, dice):
-    """Returns a well-formed message of connection management, whose attribute has the
-    low byte @kind.  @dice makes the ids, which no connection has."""
+    """Returns a well-formed message of connection management, whose attribute ID has
+    the low byte @kind.  @dice makes the ids, which no connection has."""
     mad = bytearray(256)
     mad[0:4] = 1, 7, 2, 3
     mad[8:16] = dice.randbytes(8)

@@ -60,8 +60,8 @@ def start_server(f, host, argv, **env):
 
 
 def both(f, argv, server_words, client_words, hosts=("Hca3", "Hca1")):
-    """Runs a program's server and client on two hosts.  Returns the results of the
-    client and the server."""
+    """Runs a program's server on hosts[0] and its client on hosts[1].  Returns
+    the results of the client and the server."""
     server = start_server(f, hosts[0], [*argv, *server_words])
     client = start(f, hosts[1], [*argv, *client_words])
     return t.finish(client, PATIENCE_S), t.finish(server, PATIENCE_S)
@@ -145,8 +145,9 @@ def partitions():
 
 
 def limited_members():
-    """Two limited members of a partition get no path to each other, and no MAD
-    from each other.  A full member reaches both."""
+    """A limited member of a partition, Hca2, gets no path to another limited
+    member, Hca3, and no answer from Hca3 to a MAD.  A full member, Hca1,
+    reaches Hca3."""
     file = t.path("limited")
     with open(file, "w") as out:
         out.write("Default=0x7fff: ALL=limited, SELF=full;\n")

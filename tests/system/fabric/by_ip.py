@@ -97,7 +97,7 @@ PROGRAMS = [
 
 
 def program(name):
-    """Returns a case: a client reaches a server by its IPv4 address."""
+    """Returns a case: a client reaches a server by the server's IPv4 address."""
     def body():
         # perftest uses the first port, which has no cable at Hca2
         with managed() as f, interfaces(f, "Hca1", "Hca3") as (one, two):
@@ -220,8 +220,8 @@ GROUPS = [
 
 
 def groups():
-    """A member of a group of IP gets the datagrams of a sender on another host.  The
-    group has the GID that GROUPS says, and ends with its last member."""
+    """A member of an IP multicast group gets the datagrams of a sender on another
+    host.  The group has the GID that GROUPS says, and ends with its last member."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         one.settle()
         two.settle()
@@ -299,8 +299,9 @@ def partition():
 
 
 def qkeys():
-    """The datagrams of ids in RDMA_PS_IPOIB have the Q_Key of the broadcast group,
-    and those of ids in RDMA_PS_UDP the Q_Key of rdma_cm."""
+    """The datagrams of ids in RDMA_PS_UDP have the Q_Key of rdma_cm, 0x01234567.  If
+    the ids are in RDMA_PS_IPOIB, no datagram has that Q_Key: the ids use the Q_Key of
+    the broadcast group."""
     t.need("tshark")
     for space, is_own in ("0x111", True), ("0x2", False):
         capture = t.path("capture%s.pcap" % space)

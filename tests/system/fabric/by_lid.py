@@ -308,10 +308,10 @@ def paths_of_perftest():
 
 
 def captured(f, argv, hosts):
-    """Runs a server and a client, as both() does, which write captures.  Returns for
-    each side a dict of the packets of its capture that carry SENDs: the key is a
-    packet's fields, the value its CRC.  If several packets have the same fields, the
-    dict has the CRC of the first one."""
+    """Runs a server and a client, as both() does; each side writes a capture.
+    Returns for each side a dict of the packets of its capture that carry SENDs:
+    the key is a packet's fields, the value the packet's CRC.  If several packets
+    have the same fields, the dict has the CRC of the first of them."""
     (one, at_one), (two, at_two) = hosts
     paths = [t.path("server.pcapng"), t.path("client.pcapng")]
     for path in paths:

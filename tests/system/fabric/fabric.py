@@ -443,7 +443,7 @@ def a_manager_of_a_killed_fabric_says_little():
 
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens
-    afterwards.  A port gets no number of a standard descriptor.  A cancelled
+    afterwards.  The descriptor of a port is never 0, 1 or 2.  A cancelled
     thread keeps no lock, and leaves no port open.  An agent may handle RMPP
     itself, and takes no requests of another agent.  A call that waits at a port
     uses no port that was opened meanwhile.  Without free descriptors calls fail

@@ -96,7 +96,7 @@ def show(f):
 
 
 def a_ring_deadlocks():
-    """minhop uses all links of the ring in the same direction."""
+    """minhop routes all these packets in the same direction around the ring."""
     with fabric(RING) as f:
         with managed_on(f, "H0", "-R", "minhop"):
             expect("deadlock" not in show(f), show(f))

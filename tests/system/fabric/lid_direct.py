@@ -107,9 +107,9 @@ def set_cable(f, number, state):
 
 
 def await_packets(f, before):
-    """Waits until Hca1 has sent more packets than its answers to perfquery, that is,
-    packets of the end that runs there.  @before: the packets that Hca1 had sent
-    before the wait."""
+    """Waits until the end on Hca1 has sent packets: until Hca1 has sent more packets
+    than the answers to perfquery.  @before: how many packets Hca1 had sent before
+    the wait."""
     end, asked = time.monotonic() + PATIENCE_S, 0
     while sent_packets(f, "Hca1") < before + 20 + 2 * asked:
         expect(time.monotonic() < end, "the end on Hca1 sends no packets")

@@ -123,10 +123,11 @@ def await_full(e):
 
 
 def killed_fabric_ends_both():
-    """Each end learns at once that the fabric is gone, even an end that waits for
+    """Each end learns that the fabric was killed, even an end that waits for
     room in its ring."""
     ended = []
-    # the fabric is gone when managed() stops it, which raises Fail
+    # When managed() stops the fabric, the fabric has ended already: that raises
+    # Fail.
     with contextlib.suppress(system.Fail), managed() as (f, pid):
         with ends(f) as e:
             os.kill(pid, signal.SIGSTOP)

@@ -25,7 +25,8 @@
  * route by LID; prints the description.
  * umadcheck no-route LID PORT...: asks in the same way, once, where no answer
  * can come.
- * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1 of the LID.
+ * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1 of the port that
+ * has the LID.
  */
 #include "check.h"
 
@@ -143,8 +144,9 @@ static void an_agent_handles_rmpp_itself(void)
 	EXPECT(!umad_close_port(port));
 }
 
-/* An agent for requests that another agent takes is refused, with the results
- * of the kernel's umad_register2 and rdma-core's other two calls. */
+/* An agent for requests that another agent takes is refused.  As in rdma-core,
+ * umad_register2 returns the kernel's error, EINVAL, and the other two calls
+ * return -EPERM.  At a closed port these two calls return -EINVAL. */
 static void agents_do_not_overlap(void)
 {
 	struct umad_reg_attr attr = {.mgmt_class = 0x32,
@@ -383,9 +385,9 @@ int poll(struct pollfd *p, nfds_t n, int timeout_ms)
 
 static int renewed; /* the handle of renew_port */
 
-/* Closes the port, opens one that gets the same handle, and waits until a
- * message is there: the answer to a request, or the request that was not
- * answered. */
+/* Closes the port, opens one that gets the same handle, sends a request, and
+ * waits until umad_recv has something to return: the answer, or the request if
+ * no answer has come. */
 static void renew_port(void)
 {
 	struct pollfd p = {.fd = renewed, .events = POLLIN};
@@ -483,8 +485,8 @@ static int print_node(int lid, int hops, char **ports, int try_ms, int retries)
 	return 0;
 }
 
-/* Sends a MAD with a wrong Q_Key to QP1 of the LID, whose port must drop the
- * MAD.  Returns 0 if no answer comes, otherwise 1. */
+/* Sends a MAD with a wrong Q_Key to QP1 of the port that has the LID.  That
+ * port must drop the MAD.  Returns 0 if no answer comes, otherwise 1. */
 static int send_wrong_qkey(int lid)
 {
 	struct message m;

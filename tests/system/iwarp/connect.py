@@ -45,7 +45,8 @@ STARTS = ("", "rev1", "nocrc", "markers", "client-server",
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 PEER_TO_PEER = 0x8000
-# adverb gives a peer 10 seconds for its MPA request, and 10 for its first FPDU.
+# adverb gives a peer 10 seconds for its MPA request and, in the peer-to-peer
+# model, 10 more for its first FPDU.
 
 
 def frame(key, flags, revision, private):
@@ -101,8 +102,9 @@ def takes(s, data):
 
 
 def rests(pid):
-    """Waits until no thread of a process ran in 50 looks in a row.  A thread
-    that repeats a failing call runs at each look."""
+    """Waits until no thread of a process was running in 50 looks in a row.  A
+    thread that repeats a failing call without a pause runs at nearly every
+    look."""
     looks, end = 0, time.monotonic() + HANG
     while looks < 50:
         expect(time.monotonic() < end, "the program never rests")
@@ -174,8 +176,8 @@ def tools():
         check_rows(r)
 
     def perftest_held():
-        """perftest's server listens a second time only 300 ms after the client has
-        called rdma_connect a second time."""
+        """perftest's server listens a second time only 300 ms after the second
+        rdma_connect of the client has returned."""
         env = t.paced(PACE_HELD="300", **LO)
         r = t.pair(["ib_write_bw", "-n", "200", "-R"],
                    ["--address", "127.0.0.1"], **env)
@@ -187,9 +189,11 @@ def tools():
         check_rows(r)
 
     def at_once():
-        """More requests come at once than the server's backlog holds, and no
-        connection is refused.  Each connection has a descriptor, so the soft
-        limit of a login, 1024, is too low."""
+        """1000 connections come at once, and none is refused.  The listener
+        holds at most 128 connections whose MPA request is incomplete
+        (HALVES_MAX in src/rdmacm/iw_listen.c); while all of these are young
+        (YOUNG_NS), further connections wait in the kernel.  Each connection has
+        a descriptor, so the soft limit of a login, 1024, is too low."""
         files = resource.RLIMIT_NOFILE
         soft, hard = resource.getrlimit(files)
         if hard != resource.RLIM_INFINITY and hard < 2048:

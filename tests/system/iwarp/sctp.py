@@ -88,8 +88,8 @@ def start(side, argv, **env):
 
 
 class Server:
-    """A program that listens in the namespace `here` on a port of its own.
-    @port: the UDP port, if it differs from that port."""
+    """A program that listens in the namespace `here` on an SCTP port of its own.
+    @port: the number of the UDP port, if it is not that of the SCTP port."""
 
     def __init__(self, argv, port=None, **env):
         lab.port += 1

@@ -17,8 +17,8 @@ import icrc_check
 
 ROCE_PORT = icrc_check.ROCE_PORT
 # The command sends nothing while more than QUEUE_BYTES wait in a socket, which
-# holds at least 200 KiB.  The kernel counts a frame of 1 KiB as about 2300 of
-# these bytes.
+# holds at least 200 KiB.  For a frame of 1 KiB the kernel counts about 2300 bytes
+# in the socket.
 QUEUE_BYTES = 65536
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 

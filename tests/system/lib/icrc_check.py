@@ -47,8 +47,9 @@ def frames_of_pcapng(data):
             if kept == was:
                 yield links[port][0], data[offset + 28:offset + 28 + kept]
         elif kind == 3:
-            # A simple packet block has no captured length: that is the packet's
-            # length, but at most the snapshot length of the interface.
+            # A simple packet block has no field for the captured length, which
+            # is the smaller one of the packet's length and the interface's
+            # snapshot length.
             was, = struct.unpack_from(order + "I", data, offset + 8)
             link, longest = links[0]
             if 16 + min(was, longest) > size:
@@ -153,7 +154,8 @@ def seal(source, dest, sport, body):
 
 def check(path, say=lambda text: None):
     """Returns the number of RoCEv2 frames in the capture @path, and how many
-    of them have a wrong ICRC; calls @say with a text for each of these."""
+    of them have a wrong ICRC; calls @say with a text for each frame whose ICRC
+    is wrong."""
     with open(path, "rb") as capture:
         data = capture.read()
     seen = wrong = 0

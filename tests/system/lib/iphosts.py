@@ -180,8 +180,9 @@ class Host:
         return re.search(r"inet6 (fe80:[0-9a-f:]+)", said).group(1) + "%" + name
 
     def close(self):
-        """Ends the agent.  An `adverb ipoib` that the agent has started goes on
-        until the fabric ends."""
+        """Ends the agent, and the commands that are still in its process group.
+        An `adverb ipoib --background` has left that group, and runs until the
+        fabric ends."""
         self.file.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)

@@ -13,8 +13,8 @@
  *				while the broker is stopped, and sleeps until
  *				all its requests end
  *	kill-either ROUNDS SEED	one of two processes is killed at a random
- *				moment; a request of the other process must
- *				fail, but not before the kill
+ *				moment; if the other process makes requests, one
+ *				of them must fail, but not before the kill
  *	kill-peers ROUNDS SEED	the peers of one process are killed one after
  *				the other; the process must keep no object of
  *				these peers

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two programs `steady` on hosts of an emulated subnet, which exchange messages and
-check their numbers."""
+"""Two programs `steady` on hosts of an emulated subnet.  The programs exchange
+numbered messages, and check the numbers."""
 
 import contextlib
 import os
@@ -14,9 +14,9 @@ from system import Fail, expect
 
 class Ends:
     """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @env:
-    environment variables of both programs.  @each: a pair of further variables, for
-    the first program and for the second program.  @stop_s: for so many seconds the
-    fabric is stopped while the programs connect."""
+    environment variables of both programs.  @each: two dicts of further
+    variables, one for each program.  @stop_s: for so many seconds the fabric is
+    stopped while the programs connect."""
 
     def __init__(self, f, each=({}, {}), stop_s=0, **env):
         self.both = [start(f, host, [subnet.t.program("steady")], **env, **more)
@@ -39,7 +39,7 @@ class Ends:
 
     @staticmethod
     def line(end):
-        """Returns the program's next line, without the messages of adverb."""
+        """Returns the next line of the program that is no message of adverb."""
         while True:
             line = end.stdout.readline().decode()
             if not line:

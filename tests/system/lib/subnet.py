@@ -55,8 +55,9 @@ def write_file(name, text):
 # Tools of infiniband-diags that give up if an answer does not come within a second.
 ASKING = ("ibping", "ibportstate", "ibroute", "ibtracert", "perfquery", "saquery",
           "sminfo", "smpquery")
-# The switches keep packets for as long as their receiver gets no processor.  By
-# OpenSM's default a switch drops packets after 268 ms.
+# With these values a switch keeps a packet for as long as the packet's receiver
+# gets no processor.  By OpenSM's default a switch drops a packet for an adapter
+# after 268 ms.
 LIFETIMES = """
 head_of_queue_lifetime 0x14
 leaf_head_of_queue_lifetime 0x14
@@ -259,7 +260,7 @@ def said_by(p):
 
 
 def await_line(path, text, count=1):
-    """Waits until OpenSM's log @path has @text @count times."""
+    """Waits until OpenSM's log @path has @text at least @count times."""
     end = time.monotonic() + PATIENCE_S
     said = ""
     while time.monotonic() < end:

@@ -44,10 +44,11 @@ HANG = 400
 
 
 def is_root():
-    """Returns whether this process is root, and the first range of its user
-    namespace's uid_map has more than NOBODY user IDs, so that the process can become
-    another user.  The first range has all IDs for root of the machine, and one ID for
-    root of a user namespace that maps one user alone."""
+    """Returns whether this process is root, and the ranges of its user
+    namespace's uid_map have more than NOBODY user IDs in all, so that the
+    process can become another user.  For root of the machine one range has all
+    IDs; for root of a user namespace that maps one user alone, one range has
+    one ID."""
     with open("/proc/self/uid_map") as f:
         count = sum(int(line.split()[2]) for line in f)
     return os.geteuid() == 0 and count > NOBODY
@@ -72,7 +73,8 @@ STRANGERS = re.compile(
     r"[0-9]+ packets were dropped that are malformed) .*\n?", re.M)
 
 
-# The message about a broker that has got no processor for some seconds.
+# The message about a broker that is stopped, is slow to start, or has not
+# answered for some seconds.
 LATE = re.compile(r"^(?:[\w ]*\| *)?adverb: the broker adverbd.*: waiting for it as "
                   r"long as .*\n?", re.M)
 
@@ -107,9 +109,10 @@ class Result:
 
 
 def with_report(argv):
-    """Returns @argv, with -F if it runs a tool of perftest.  Without -F the
+    """Returns @argv, with -F if @argv runs a tool of perftest.  Without -F the
     tool compares two clocks, and fails without a report if it loses its
-    processor between the two readings.  The suites do not read its figures.
+    processor between the two readings.  No suite checks the values that the
+    tool measures.
     """
     is_perftest = any(re.fullmatch(r"ib_(write|read|send|atomic)_(bw|lat)",
                                    os.path.basename(word)) for word in argv)
@@ -439,16 +442,17 @@ def expect(condition, why, result=None):
 
 def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
-    # rping exits with 0 if a ping fails, and says what it waited for.  A server waits
-    # for RDMA_READ_ADV when its client has ended as it should.
+    # rping exits with 0 if a ping fails, and says what it waited for.  A server
+    # says that it waited for RDMA_READ_ADV also when its client has ended
+    # without a failure.
     expect(not re.search("^wait for RDMA_(?!READ_ADV)", result.output, re.M),
            "a ping of rping has failed", result)
 
 
 def expect_failed(result, why="no failure is reported"):
-    """Expects that a program has reported a failure by its exit status: that it
-    has neither succeeded, nor was killed by a signal or after its time limit.  @why:
-    the reason to print if the program has succeeded."""
+    """Expects that a program has reported a failure by its exit status: the
+    program has not succeeded, and was not killed by a signal or after its time
+    limit.  @why: the reason to print if the program has succeeded."""
     expect(result.status, why, result)
     expect(result.status > 0 and result.status != 124,
            "exit status %d" % result.status, result)
@@ -466,8 +470,9 @@ def expect_counts(result, words):
 
 
 def paced_ns(env, what):
-    """Returns the time that pace.so has written to the file $PACE and @what, in ns of
-    CLOCK_MONOTONIC, or now if there is no such file.  @env: from Suite.paced."""
+    """Returns the time that pace.so has written to a file, in ns of
+    CLOCK_MONOTONIC; if there is no such file, the present time.  The file's
+    name is $PACE followed by @what.  @env: from Suite.paced."""
     try:
         with open(env["PACE"] + what) as f:
             return int(f.read())
@@ -546,7 +551,7 @@ def named(comm, pid="self"):
                         os.readlink("/proc/%d/ns/net" % one) == mine:
                     found[one] = os.stat("/proc/%d" % one).st_uid
         except OSError:
-            pass  # the process has ended meanwhile
+            pass  # the process has ended, or is closed to this user
     return found
 
 

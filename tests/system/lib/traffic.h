@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traffic: one end of a connection, which posts requests of all kinds at once
- * and checks each byte and each status.
+ * traffic: one end of a connection, which posts requests of all kinds at once,
+ * and checks each status and what the requests bring:
  *
  *	SEND, SEND with immediate, WRITE with immediate	numbered messages; the
  *							receiver computes each
  *							byte that must come
  *	READ						of memory that nobody
- *							writes
- *	WRITE, FETCH_ADD
+ *							writes: each byte is
+ *							checked
+ *	FETCH_ADD					of 1: the n-th returns
+ *							n, from 0 on
+ *	WRITE						the bytes written are
+ *							not checked
  *
  * The links of a line share a completion queue; the links with is_shared also
  * share a receive queue.  After a wrong byte or status the process prints a
@@ -76,7 +80,8 @@ struct traffic_link {
 	int flushed;	     /* flushed receives of a link with an SRQ */
 	uint64_t last_found; /* the value that the next FETCH_ADD must return */
 	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; another
-	 * process reads them after this process has ended */
+	 * process reads them after this process has ended or has executed
+	 * another program */
 	uint32_t *added_posted, *added_done;
 	/* the requests under way: request n is asked[n % TRAFFIC_WINDOW] */
 	struct traffic_asked asked[TRAFFIC_WINDOW];
@@ -97,7 +102,8 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l,
  * caller has set. */
 void traffic_connect(struct traffic_link *l);
 /* Polls once: checks the completions, and posts a request on each link that
- * initiates and has room.  Returns the number of completions. */
+ * initiates, has room and has not failed.  Returns the number of completions.
+ */
 int traffic_turn(struct traffic_line *line);
 /* Posts `count` numbered messages on l, and no requests of other kinds; calls
  * traffic_turn while the window of l is full. */

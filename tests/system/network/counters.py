@@ -19,8 +19,8 @@ netlab.enter()
 t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 CLONE_NEWNET = 0x40000000
-# The counter files, each with a counter of adverb top.  A file grows by the sum
-# of that counter over all processes.
+# Eight of the counter files, each with a counter of adverb top.  A file grows
+# by the sum of that counter over all processes.
 TOTALS = {
     "counters/port_xmit_packets": "tx_packets",
     "counters/port_rcv_packets": "rx_packets",

@@ -73,9 +73,9 @@ def broken_headers(a, rng, ends):
 
 
 def spoofed(a, rng, ends):
-    """Sends a well-formed frame with a right ICRC to a real queue pair, with a
-    PSN near the first one that this queue pair expects.  That is its own first
-    PSN in an acknowledgement or a response, and the other end's in a request.
+    """Sends a well-formed frame with a right ICRC to a real queue pair.  The PSN
+    of an acknowledgement or a response is near the first PSN that this queue pair
+    sends, and the PSN of a request is near the first PSN that the other end sends.
     """
     (qpn, own), (_, others) = rng.sample(ends, 2)
     answers = ((ACKNOWLEDGE, aeth(ACK)),

@@ -85,8 +85,8 @@ def case(name, set_up, body, area=None, program=None):
 
 
 def tool(argv, index, set_up, wire, capture=False, to="10.1.0.1"):
-    """Adds a case for one command line.  @set_up: makes the links.  @wire: names
-    them in the name of the case and in the results."""
+    """Adds a case for one command line.  @set_up: makes the links.  @wire: the text
+    that stands for the links in the name of the case and in the results."""
     flag = "-g" if "pingpong" in argv[0] else "-x"
     path = t.path("frames.pcapng") if capture else None
     case("%s %s %s, %s" % (" ".join(argv), flag, index, wire), set_up,
@@ -169,7 +169,8 @@ def of_mtu(mtu, active):
 
 def unsummed():
     """Has the kernel compute the UDP checksums of the link's packets.  Up to
-    Linux 6.10 the kernel then does no UDP segmentation (GSO) for that link."""
+    Linux 6.10 the kernel then does no UDP segmentation (GSO) for that link.
+    Then runs ib_write_bw over IPv4 and over IPv6."""
     t.need("ethtool")
     for side in netlab.SIDES:
         subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "tx", "off"]),
@@ -350,7 +351,7 @@ def takes_the_bridge():
 
 def says_loopback():
     """The server's device is that of lo.  A message says that the peer, which
-    is on another machine, cannot reach the device's address."""
+    is in the other namespace, cannot reach the device's address."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
     pair = lab.begin(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": "lo",

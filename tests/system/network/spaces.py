@@ -31,7 +31,7 @@ def kill(pid):
 
 
 def brokers():
-    """Returns the brokers of this build that this user may see, in all
+    """Returns the PIDs of the brokers of this build that this user may see, in all
     namespaces."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -68,8 +68,8 @@ def trees():
 
 
 def is_unused(tree):
-    """Returns whether no process has locked a tree, and a broker may remove it.
-    A killed process keeps its lock until the kernel has closed its files."""
+    """Returns whether no process has locked a tree, so that a broker may remove the
+    tree.  A killed process keeps its lock until the kernel has closed its files."""
     fd = os.open(os.path.join(folder(), tree), os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

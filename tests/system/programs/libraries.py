@@ -83,9 +83,9 @@ QPERF = ["qperf", "-lp", "%"]
 
 
 def qperf(test):
-    """Adds a case of qperf.  A qperf server tells the client its port before
-    it listens there.  The client waits until the server listens (t.paced());
-    rdmacm.py tests a client that does not wait."""
+    """Adds a case of qperf.  A qperf server tells the client a port before the
+    server listens at this port.  The client waits until the server listens
+    (t.paced()); rdmacm.py tests a client that does not wait."""
     def body():
         env = t.paced(PACE_FIRST="1")
         server, client = lab.begin(

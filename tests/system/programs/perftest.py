@@ -20,8 +20,8 @@ KNOWN_PART = "4119"  # the part ID of a device in perftest's table
 # Without -s, perftest measures bandwidth with messages of 65 536 bytes, latency
 # with 2 bytes, and atomics with 8.
 SIZES = 2, 5001, 8388608
-# With these options, later releases of perftest do not ask the vendor's library
-# of a device with KNOWN_PART for the device's capabilities.
+# If a device has KNOWN_PART, later releases of perftest ask the vendor's library
+# for the device's capabilities, but not with these options.
 NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
 
 

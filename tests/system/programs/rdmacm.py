@@ -628,10 +628,10 @@ def deaths(rounds):
         os.killpg(first.pid, signal.SIGKILL)
         t.finish(first, system.HANG)
         if other is s and "CONNECT_REQUEST" not in said("server"):
-            # A server that has seen a client ends without a second one, which
-            # would be one too many: rping takes any later request for the one
-            # that it serves.  This server may see the killed client's request
-            # yet if that client has resolved the route.
+            # A server that has seen a client ends by itself, and must not see a
+            # second client: rping mistakes any later request for the request
+            # that it serves.  This server may still see the killed client's
+            # request if that client has resolved the route.
             if "resolve_route successful" in said("client"):
                 os.killpg(s.pid, signal.SIGKILL)
                 t.finish(s, system.HANG)

@@ -74,8 +74,9 @@ struct talk {
 static const char *who, *address, *port;
 static int number; /* the index of the connection */
 
-/* Prints a message that names the process and the connection, which check_die
- * does not name, and ends the process, which may be a forked one, by _exit. */
+/* Prints a message, and ends the process by _exit, because it may be a forked
+ * one.  The message names the process and the connection; that of check_die
+ * (../../check.h) would name neither. */
 static void end_failed(int line, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: line %d: connection %d: %s: %s (errno %d)\n", who,

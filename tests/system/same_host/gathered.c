@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gathered ROUNDS [realtime]: adverb may execute small WRITEs together with
- * later ones if a program has repeatedly posted many of them one by one and
- * then polled.  Tests that such WRITEs arrive even if the program then does not
- * poll its completion queue.  With "realtime" the initiator has the policy
- * SCHED_FIFO, and its progress thread, with the same priority, may run only on
- * the initiator's core; exits with 77 if the user may not set that policy.
+ * gathered ROUNDS [realtime]: if a program has repeatedly posted many small
+ * WRITEs one by one and then polled, adverb may hold back a small WRITE and
+ * execute it together with later ones.  Tests that such WRITEs arrive even if
+ * the program then does not poll its completion queue.  With "realtime" the
+ * initiator has the policy SCHED_FIFO, and its progress thread, with the same
+ * priority, may run only on the initiator's core; exits with 77 if the user may
+ * not set that policy.
  *
  *	initiator                              target
- *	posts and polls many times             polls its memory alone
+ *	posts and polls many times             polls only its memory
  *	posts 1 to COUNT WRITEs of round r     sees r in each place
  *	does what the round selects            reports that it has seen r
  *	polls

@@ -8,8 +8,8 @@
  *	looks at the memory, polls
  *
  * Exits with 0 if the bytes came into the memory only with the poll, with 2 if
- * WHO is another word, with 3 if the bytes were there before the poll, or
- * prints what is wrong.
+ * WHO is another word, with 3 if the bytes were there before the poll, else
+ * with 1.  A process that finds a fault prints it.
  */
 #include "step_timeout.h"
 #include "argument.h"

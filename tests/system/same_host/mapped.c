@@ -143,8 +143,8 @@ static void open_memory(void)
 	shared_steps->rkey = mr->rkey;
 }
 
-/* Allocates more pieces of device memory than the process may have files open,
- * although each piece is a file. */
+/* Allocates more pieces of device memory, each a memfd, than the process may
+ * have descriptors. */
 static void go_through_many(void)
 {
 	struct rlimit few = {MANY / 2, MANY / 2}, before;

@@ -43,7 +43,7 @@ enum {
 	TURNS = 400, /* a victim that exits or executes makes fewer turns */
 	WARM = 10, /* rounds after which the number of objects must not grow */
 	LEFT_MS = 200000, /* wait for the last victim's objects to be freed */
-	WAIT_S = 300,	  /* a step that takes longer hangs */
+	WAIT_S = 300,	  /* the time limit of a step of the survivor */
 };
 
 enum death { KILL, EXIT, EXEC };
@@ -68,8 +68,9 @@ static struct shared_steps {
 	/* the steps, 1 to 5, in which the survivor and the friend end their
 	 * traffic; 0: it goes on */
 	int is_last;
-	/* the friend's requests that have ended; the atomic accesses to this
-	 * count order no other data */
+	/* How many requests of the friend have ended.  The loads and stores of
+	 * this count are atomic, but nothing depends on their order with
+	 * accesses to other memory. */
 	uint32_t friends;
 	/* The victim's atomic adds that were posted, and that completed. */
 	uint32_t added_posted[LINKS], added_done[LINKS];
@@ -480,7 +481,8 @@ static int await_child(pid_t pid)
 }
 
 /* Kills the victim at a random moment; one victim in eight may not be connected
- * yet.  Returns false if the victim, the survivor or the friend ends before. */
+ * yet.  For the others, returns false if the victim, the survivor or the friend
+ * ends before the victim is connected. */
 static bool kill_victim(pid_t victim)
 {
 	int round = shared_steps->round;

@@ -13,13 +13,14 @@
  * bytes just before the last byte, and then the other bytes.  WRITEs are in
  * turn inline, of one SGE and of two; they begin anywhere in a cache line.  The
  * sizes are all powers of two from 1 byte to 64 KiB, one byte less and more
- * than these, and a few others.  Each size has ROUNDS rounds.
+ * than these, but no more than 64 KiB, and a few others.  Each size has ROUNDS
+ * rounds.
  *
  * -t: ends after SECONDS, but not before LEAST rounds of each size.  -m: writes
  * into memory that both processes have mapped.  -s: tests one size.  -x: writes
- * the last byte first, which the reader must find.  Prints a line per size.
- * Exits with 1 if any byte was stale or a call failed, with 2 if an argument is
- * wrong.
+ * the last byte first, so that the reader must find stale bytes.  Prints a line
+ * per size, and the sums.  Exits with 1 if any byte was stale or a call failed,
+ * with 2 if an argument is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"

@@ -151,7 +151,7 @@ static void work_once(int who)
 }
 
 /* Works while the hostile process runs, and works on after it has ended.
- * Returns 0; after a failure the process ends. */
+ * Returns 0; after a failure ends this process. */
 static int be_honest(void)
 {
 	alarm(SECONDS);

@@ -172,8 +172,8 @@ def server_never_listens():
 
 
 def leaves_its_input_alone():
-    """Nothing reads the standard input of adverb pair, also if no client is
-    started."""
+    """The server ends before it listens, so that no client is started.  Nothing
+    reads the standard input of adverb pair."""
     mine, its = os.pipe()
     os.write(its, b"typed\n")
     p = t.start([t.adverb, "pair", *spelled(["pass"], [ASK, "@"])], stdin=mine)
@@ -186,7 +186,8 @@ def leaves_its_input_alone():
 
 def a_server_outlives_pair():
     """A program that listens when adverb pair has ended is not ended by a
-    signal."""
+    signal.  Here nobody reads the pipe that ADVERB_READY_FD names, as after the
+    end of adverb pair."""
     reader, writer = os.pipe()
     os.close(reader)
     p = t.start([t.adverb, "run", "--", t.program("talker"), "serve", "127.0.0.1",
@@ -411,8 +412,8 @@ def run_says_why_not():
 
 
 def run_searches_the_path_that_it_sets():
-    """A program is found, and looked at, in the folders of the PATH that --env
-    gives it, as env(1) does."""
+    """adverb run looks for a program, as env(1) does, in the folders of the
+    PATH that --env gives the program."""
     folder = t.path("own path")
     os.mkdir(folder)
     for name in "adverb-there", "true":

@@ -174,8 +174,9 @@ def musl():
 
 
 def a_script_of_such_an_interpreter():
-    """For a script, adverb run preloads the libraries that the script's
-    interpreter needs."""
+    """The script's interpreter has DT_RPATH, whose folders the loader searches
+    before those of LD_LIBRARY_PATH.  So adverb run preloads adverb's
+    libraries."""
     interpreter = compiled("interpreter", LOOK, "-Wl,--disable-new-dtags",
                            "-Wl,-rpath,/opt/rdma")
     script = t.path("script")
@@ -197,7 +198,8 @@ def an_empty_environment():
 
 def nothing_to_show():
     """If the tree cannot be made, a program that looks for devices prints one
-    message; with --shim each program prints a message when it starts."""
+    message; with --shim, adverb run prints a message before it executes any
+    program."""
     nowhere = {"ADVERB_RUNTIME": "/proc/nowhere"}
     r = run(["true"], **nowhere)
     expect(r.status == 0 and r.output == "", "adverb prints a message", r)

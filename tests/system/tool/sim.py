@@ -106,8 +106,8 @@ def sound_streams(seed, words):
 
 
 def good_crcs():
-    """The CRCs of FPDUs, which three of four connections have, are right.  tshark
-    judges connections without markers, and mpa_check those with markers."""
+    """The FPDUs of about three of four connections have CRCs, and these are right.
+    tshark judges connections without markers, and mpa_check those with markers."""
     judged = marked_fpdus = 0
     for seed in range(2, 7):
         path = capture("crcs", seed, "--iwarp")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the program badinput, and makes each of its cases a case."""
+"""Runs the program badinput, and reports each of its cases as a case."""
 
 import sys
 

@@ -3,7 +3,7 @@
  * countcheck: tests completion counters (ibv_create_comp_cntr) of queue pairs
  * that are connected within one process, and of a queue pair whose peer is
  * another process.  Prints a line per case, as verbcheck does.  Each process
- * has one thread.
+ * has one thread besides those of the library.
  */
 #include <errno.h>
 #include <signal.h>
@@ -547,8 +547,8 @@ static void a_peer_of_another_process_is_counted(void)
 	close_end(0, 2, all);
 }
 
-/* A thread that has read a value which counts a WRITE also sees all bytes of
- * that WRITE. */
+/* A thread that has read a value which counts a WRITE also sees the bytes of
+ * that WRITE.  The case looks at the last byte. */
 static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };

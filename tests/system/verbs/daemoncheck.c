@@ -526,8 +526,8 @@ static bool is_closed_standard(int fd)
 /* A program that has closed some standard descriptors opens a device.  No
  * descriptor of adverb may take such a number; the program opens files under
  * these numbers, and the device must continue to work.  The exit status, which
- * its parent prints, says which step has failed, since a message may have no
- * descriptor. */
+ * the parent process prints, says which step has failed, since a message may
+ * have no descriptor. */
 static int process_lacks_standard_files(void)
 {
 	struct held h;

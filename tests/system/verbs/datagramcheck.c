@@ -2,8 +2,8 @@
 /*
  * datagramcheck: tests what programs see of UD queue pairs, address handles and
  * multicast, and of operations that UC lacks.  Prints a line per case, as
- * verbcheck does.  One case forks a second process.  The program makes no
- * thread in either process.
+ * verbcheck does.  One case forks processes, one after the other.  The program
+ * makes no thread in any of its processes.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,9 @@ enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* LONG is too long for a receive's slot */
 
-static struct endpoint e; /* all queue pairs use its memory and its CQ */
+/* All queue pairs use the memory of e, and, except for that of receive_all, the
+ * CQ of e. */
+static struct endpoint e;
 static struct ibv_qp *qp[QPS];
 static struct ibv_ah *ah;  /* to this process's own GID */
 static union ibv_gid self; /* the GID of the port, at ENDPOINT_GID_INDEX */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * devicecheck [mistake]: tests that a device supports what its attributes say,
- * no less and no more.  With "mistake", runs only a case in which a program
- * asks for far too much inline data.  Prints a line per case, as verbcheck
- * does.  One thread.
+ * devicecheck [mistake]: tests that a device has as many protection domains,
+ * CQs, SRQs and AHs as its attributes say, no less and no more, and which flags
+ * it has; also tests the limit of inline data, which no attribute says.  With
+ * "mistake", runs only a case in which a program asks for far too much inline
+ * data.  Prints a line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <stdlib.h>

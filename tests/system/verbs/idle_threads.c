@@ -2,9 +2,10 @@
 /*
  * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
  * queue and a completion channel of its own, exchange SENDs in pairs and then
- * sleep in ibv_get_cq_event.  No thread but the first may wake up within a
- * second.  Then each queue pair sends one SEND and receives one, and one of the
- * two completions must wake the queue pair's thread.
+ * sleep in ibv_get_cq_event.  No thread of the process but its first one, which
+ * only watches, may wake up within a second.  Then each queue pair sends one
+ * SEND and receives one, and one of the two completions must wake the queue
+ * pair's thread.
  */
 #include "check.h"
 #include "endpoint.h"
@@ -84,8 +85,8 @@ static void *exchange_and_sleep(void *arg)
 }
 
 /* Waits until `count` threads wait for an event, and until a second has passed
- * in which no thread but the first woke up.  Returns the value of
- * sleeps_count(). */
+ * in which no thread but the caller, the process's first thread, woke up.
+ * Returns the value of sleeps_count(). */
 static unsigned long await_idle(int count)
 {
 	unsigned long before, now = 0;

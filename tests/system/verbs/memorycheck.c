@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * memorycheck: tests what the verbs for memory regions and memory windows
- * promise to a program, between two queue pairs of one process.  Prints a line
- * per case, as verbcheck does.  One thread.
+ * promise to a program, between two queue pairs of one process, which has one
+ * thread.  Prints a line per case, as verbcheck does.
  */
 #include <errno.h>
 #include <string.h>
@@ -340,8 +340,10 @@ static int rereg_in_place(struct ibv_mr *mr, int flags)
 }
 
 /* A region that was registered as zero-based begins at the address 0, and IBTA
- * 10.6.7.2.2 lets no window be bound to it.  Expects this of a region that was
- * changed by calls with the flags `first` and, unless it is 0, `then`. */
+ * 10.6.7.2.2 lets no window be bound to the region.  Expects that a binding
+ * also fails after ibv_rereg_mr has changed the region: by a call with the
+ * flags `first`, and, unless `then` is 0, by a second call with the flags
+ * `then`. */
 static void stays_zero_based(int first, int then)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW};

@@ -429,10 +429,10 @@ static bool take_event(struct endpoint *e)
 }
 
 /*
- * One poll takes many completions.  The last of these is the completion of a
- * receive whose memory is unmapped: the queue pair goes to ERR, and the next
- * receive is flushed.  The flushed receive must give an event to a thread that
- * sleeps for an event.
+ * One poll takes the completions of 16 requests, and then that of a receive
+ * whose memory is unmapped: the queue pair goes to ERR, and the next receive is
+ * flushed.  The flushed receive must give an event to a thread that sleeps for
+ * an event.
  */
 static void a_flush_by_a_long_poll_gives_an_event(void)
 {

@@ -31,9 +31,10 @@ enum {
 	THREADS = 16,  /* threads that register */
 	TURNS = 500,   /* registrations of each thread */
 	OTHERS = 2000, /* other files that are open */
-	/* A thread that has not registered after this time waits for a lock:
-	 * only a program that hangs takes longer (HANG of lib/system.py).  But
-	 * the case must end before the suite ends this program. */
+	/* If a thread has not registered after this time, the case fails: the
+	 * thread waits for a lock.  The time is shorter than HANG of
+	 * lib/system.py, so that the case ends before the suite ends this
+	 * program. */
 	LATE_S = 300,
 };
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests many queue pairs, threads and connections in one process: how much memory
-they take, and that an idle process sleeps.  `adverb bench` measures how long they
-take."""
+"""Tests many queue pairs, threads and connections in one process: connected queue
+pairs take less than 200 MiB, an idle process sleeps, and several threads can connect
+at once.  `adverb bench` measures the time that queue pairs and connections take."""
 
 import json
 import os

@@ -75,8 +75,8 @@ static void queue_pair_numbers_are_not_in_a_row(void)
 		same += qps[i]->qp_num - qps[i - 1]->qp_num == step;
 		step = qps[i]->qp_num - qps[i - 1]->qp_num;
 	}
-	/* With random numbers of 14 bits, a step repeats itself once in 16384
-	 * times. */
+	/* With random numbers of 14 bits, the chance that a step repeats itself
+	 * is at most 1 in 16384. */
 	EXPECT(same < 3);
 	for (int i = 0; i < 32; i++)
 		EXPECT(!qps[i] || !ibv_destroy_qp(qps[i]));
@@ -420,8 +420,9 @@ static void an_imported_region_can_be_destroyed(void)
 	both_close();
 }
 
-/* A domain is freed by any of its handles, if none of them has objects.  An
- * imported region is a second handle of an object. */
+/* A domain is freed by any of its handles, if none of them has objects.  A
+ * region that was imported with one handle does not keep ibv_dealloc_pd from
+ * freeing the domain by another. */
 static void a_domain_is_busy_if_any_of_its_handles_has_objects(void)
 {
 	struct ibv_pd *first, *second;
