@@ -32,7 +32,8 @@
  * the source cannot be read. */
 static bool is_linux_at_odds(void)
 {
-	static const char *const good[] = {"tsc", "kvm-clock", "hyperv"};
+	static const char *const good[] = {"tsc", "kvm-clock",
+					   "hyperv_clocksource_tsc"};
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/"
 			"current_clocksource",
 			"re");
