@@ -496,7 +496,7 @@ static int share_socket(int of, ino_t file)
 /* Opens a socket.  If a listener or a connection uses a socket at this address
  * of UDP, or a socket there is only bound, shares that socket instead.  Returns
  * a descriptor; -EADDRINUSE: a bound socket or a listener there has this port
- * of SCTP; or another -errno. */
+ * of SCTP; -EBADF: the program has closed the socket; or another -errno. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {
@@ -507,8 +507,9 @@ static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 
 	if (has_port || (s && is_listening(s, port)))
 		return -EADDRINUSE;
-	if (s)
-		return share_socket(s->fd, 0);
+	if (s) /* the program may have closed it */
+		return fd_identity_holds(s->fd) ? share_socket(s->fd, 0)
+						: -EBADF;
 	if (b && carrier->sin6_port)
 		return share_socket(b->fd, b->file);
 	return sctp_path_open(carrier, is_v6_only,
