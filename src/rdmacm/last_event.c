@@ -3,6 +3,8 @@
 
 #include "util/monotonic.h"
 
+#define BATCH 64 /* events that are asked about at once */
+
 /* The withheld events, linked by r_event.link, in the order of their serial
  * numbers.  requests has those of connection requests, and withheld the others.
  */
@@ -105,53 +107,82 @@ bool r_last_event_is_new(void)
 	       !r_event_of(withheld.prev)->was_served;
 }
 
-/* Returns the first event whose serial number is above `serial`, or NULL.
- * only_new: considers only events that were not served. */
-static struct r_event *next_after(uint64_t serial, bool only_new)
+/* A copy of an event in withheld, to ask about its queue pair without r_lock.
+ */
+struct asked {
+	uint64_t serial;
+	const struct r_device *device; /* NULL: the id has none */
+	uint32_t qpn;
+	bool must_wait; /* completions of the queue pair wait */
+};
+
+/* Copies the first events whose serial numbers are above `serial`, BATCH at
+ * most, in the order of withheld.  only_new: only events that were not served.
+ * Returns how many. */
+static uint32_t copy_next(struct asked *to, uint64_t serial, bool only_new)
 {
-	list_for_each (n, &withheld)
-		if (r_event_of(n)->serial > serial &&
-		    !(only_new && r_event_of(n)->was_served))
-			return r_event_of(n);
-	return NULL;
+	uint32_t count = 0;
+
+	list_for_each (n, &withheld) {
+		struct r_event *e = r_event_of(n);
+
+		if (e->serial <= serial || (only_new && e->was_served))
+			continue;
+		if (count == BATCH)
+			break;
+		e->was_served = true;
+		to[count++] = (struct asked){
+			.serial = e->serial,
+			.device = r_id(e->base.id)->device,
+			.qpn = r_id(e->base.id)->own.qpn,
+		};
+	}
+	return count;
 }
 
-/* Posts the event with this serial number, unless it was posted or freed
- * meanwhile.  must_wait: completions of the queue pair wait, so the event is
- * posted only when no round is left.  is_new_round: a round begins. */
-static void settle_one(uint64_t serial, bool must_wait, bool is_new_round)
+/* Posts those of these events that need not wait or have no round left, unless
+ * they were posted or freed meanwhile.  is_new_round: a round begins. */
+static void settle_batch(const struct asked *of, uint32_t count,
+			 bool is_new_round)
 {
-	struct r_event *e = next_after(serial - 1, false);
+	uint32_t i = 0;
 
-	if (!e || e->serial != serial)
-		return;
-	e->rounds_left -= is_new_round;
-	if (!must_wait || !e->rounds_left)
-		post_with_requests(e);
+	list_for_each_safe (n, &withheld) {
+		struct r_event *e = r_event_of(n);
+
+		while (i < count && of[i].serial < e->serial)
+			i++;
+		if (i == count)
+			break;
+		if (of[i].serial != e->serial)
+			continue;
+		e->rounds_left -= is_new_round;
+		if (!of[i].must_wait || !e->rounds_left)
+			post_with_requests(e);
+	}
 }
 
 bool r_last_event_serve(bool only_new)
 {
 	static uint64_t round_ms; /* when the present round began */
+	struct asked batch[BATCH];
 	uint64_t serial = 0, now = monotonic_ms();
-	bool is_due, must_wait, remain;
-	const struct r_device *d;
-	struct r_event *e;
-	uint32_t qpn;
+	bool is_due, remain;
+	uint32_t count;
 
 	r_take();
 	is_due = only_new || now != round_ms;
 	if (!only_new)
 		round_ms = now;
-	while (is_due && (e = next_after(serial, only_new))) {
-		e->was_served = true;
-		serial = e->serial;
-		d = r_id(e->base.id)->device;
-		qpn = r_id(e->base.id)->own.qpn;
+	while (is_due && (count = copy_next(batch, serial, only_new))) {
 		r_give();
-		must_wait = d && r_device_catch_up(d, qpn);
+		for (uint32_t i = 0; i < count; i++)
+			batch[i].must_wait = batch[i].device &&
+					     r_device_catch_up(batch[i].device,
+							       batch[i].qpn);
 		r_take();
-		settle_one(serial, must_wait, !only_new);
+		settle_batch(batch, count, !only_new);
+		serial = batch[count - 1].serial;
 	}
 	remain = r_last_event_waits();
 	r_give();
