@@ -272,6 +272,7 @@ static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
 		if (v) {
 			x->cause = EXPLAIN_REMOTE_KEY;
 			x->verdict = v;
+			x->need = HCA_REMOTE_WRITE;
 			return V_ACCESS;
 		}
 		if (t->hca->space->ops->write(t->hca->space, &to, 1,

@@ -15,9 +15,9 @@ static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
  * Does p begin a message, or continue the message that has begun?  After a
  * missing PSN, packets are dropped until a message begins (IBTA 9.8.2.2.2).
  */
-static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		       struct explain *x)
+static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
+	struct explain x = {.opcode = p->bth.opcode};
 	struct rc_resp *r = &q->resp;
 	struct serial24 psn = serial24(p->bth.psn);
 	bool gap = !serial24_is_equal(psn, r->epsn);
@@ -31,7 +31,7 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	 * counted twice. */
 	if (r->in_message ? gap || opcode_starts(p->info)
 			  : gap && !opcode_starts(p->info))
-		drop_message(t, q, x, IBT_DROP_LOST);
+		drop_message(t, q, &x, IBT_DROP_LOST);
 	return opcode_starts(p->info) || r->in_message;
 }
 
@@ -89,7 +89,7 @@ void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		if (state == HCA_QP_RTR)
 			ibt_event(t, q, ENGINE_COMM_EST);
 	}
-	if (!is_in_turn(t, q, p, &x))
+	if (!is_in_turn(t, q, p))
 		return;
 	if (opcode_starts(p->info))
 		q->resp.offset = 0;

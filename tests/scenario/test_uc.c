@@ -7,6 +7,7 @@
 
 #include "hca/explain.h"
 #include "hdr/pkt.h"
+#include "ibt/ibt.h"
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
@@ -195,6 +196,52 @@ static void a_write_without_the_right_is_not_called_too_long(void **state)
 	two_hcas_free(d);
 }
 
+/* A packet that breaks the rules, and before which another message was
+ * unfinished, is not taken for a WRITE with a wrong key. */
+static void a_wrong_packet_after_an_unfinished_message_is_named(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
+	const struct explain *x = &d->side[1].explained;
+	struct pkt first = {.bth.opcode = OPCODE_UC_SEND_FIRST,
+			    .payload_len = 256};
+	struct pkt wrong = {.bth.opcode = OPCODE_UC_SEND_ONLY,
+			    .payload_len = 257};
+
+	two_hcas_recv(d, 1, 500000, 2000);
+	first.bth.psn = d->side[1].side->resp.epsn.v;
+	two_hcas_forge(d, 1, &first);
+	wrong.bth.psn = d->side[1].side->resp.epsn.v;
+	two_hcas_forge(d, 1, &wrong);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 2);
+	assert_int_equal(x->cause, EXPLAIN_DROPPED);
+	assert_int_equal(x->drop, IBT_DROP_INVALID);
+	two_hcas_free(d);
+}
+
+/* The region may lose the right while a WRITE of several packets arrives. */
+static void a_right_that_a_region_has_lost_is_named(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas_side *s = &d->side[1];
+	struct pkt first = {.bth.opcode = OPCODE_UC_WRITE_FIRST,
+			    .reth = {TWO_HCAS_BASE, s->mr->rkey, 300},
+			    .payload_len = 256};
+	struct pkt last = {.bth.opcode = OPCODE_UC_WRITE_LAST,
+			   .payload_len = 44};
+
+	first.bth.psn = s->side->resp.epsn.v;
+	two_hcas_forge(d, 1, &first);
+	s->mr->access &= ~(uint32_t)HCA_REMOTE_WRITE;
+	last.bth.psn = s->side->resp.epsn.v;
+	two_hcas_forge(d, 1, &last);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s->explained.cause, EXPLAIN_DROPPED);
+	assert_int_equal(s->explained.verdict, MR_NO_RIGHT);
+	assert_int_equal(s->explained.need, HCA_REMOTE_WRITE);
+	two_hcas_free(d);
+}
+
 static void a_local_error_stops_the_send_queue_alone(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
@@ -269,6 +316,9 @@ int main(int argc, char **argv)
 			a_wrong_key_drops_the_write_and_tells_the_responder),
 		cmocka_unit_test(
 			a_write_without_the_right_is_not_called_too_long),
+		cmocka_unit_test(
+			a_wrong_packet_after_an_unfinished_message_is_named),
+		cmocka_unit_test(a_right_that_a_region_has_lost_is_named),
 		cmocka_unit_test(a_local_error_stops_the_send_queue_alone),
 		cmocka_unit_test(a_read_is_refused),
 	};
