@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queue: the queue pairs of the programs of bench/ that measure verbs.  All are
- * RC, on the first device, with the device's GID at index 1, which is RoCEv2
- * (device/netdev.h).  Each function ends the program when a call fails.
+ * queue: opens the first device, and creates and connects RC queue pairs, for
+ * programs of bench/ that measure verbs.  The queue pairs use the device's GID
+ * at index 1, which is a RoCEv2 GID (device/netdev.h).  Each function ends the
+ * program when a call fails.
  */
 #ifndef BENCH_QUEUE_H
 #define BENCH_QUEUE_H
@@ -21,7 +22,7 @@ struct queue_device {
 	union ibv_gid gid;
 };
 
-/* Ends the program unless @good; @what names the call that failed. */
+/* Unless @good, prints @what and the text of errno, and ends the program. */
 void queue_check(bool good, const char *what);
 /* Opens the first device. */
 struct queue_device queue_open(void);

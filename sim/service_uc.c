@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UC: a receive completes only with a whole message.  Some bytes of a lost
- * message may have been written. */
+/* UC: a receive completes without an error only if the whole message has come.
+ * Some bytes of a lost message may have been written. */
 #include <string.h>
 
 #include "sim/loose.h"

@@ -4,13 +4,15 @@
 #include "host/progress.h"
 #include "util/monotonic.h"
 
-#define LOOK_NS 100000000 /* between reads of the program's handlers */
+/* sigrestart_differ reads the program's handlers again if the last read was
+ * longer ago. */
+#define LOOK_NS 100000000
 
 enum { RESTARTING = 1, ENDING = 2 };
 
-/* Is this a signal that a fault of the program raises?  A fault does not happen
- * during a wait, so such a signal interrupts a wait only if a process sends the
- * signal, which is not expected. */
+/* Is this a signal of a fault or of abort(3)?  Such a signal goes to the thread
+ * that has the fault or calls abort, and a thread that waits does neither.  So
+ * no such signal is expected to interrupt a wait. */
 static bool is_of_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||

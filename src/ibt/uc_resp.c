@@ -2,8 +2,8 @@
 #include "ibt/message.h"
 #include "ibt/uc.h"
 
-/* Drops the message that has begun; if none has, the message of the present
- * packet. */
+/* Drops the message that has begun or, if none has begun, the message of the
+ * present packet. */
 static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
 			 enum ibt_drop why)
 {
@@ -35,9 +35,9 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	return opcode_starts(p->info) || r->in_message;
 }
 
-/* Drops the message of p for the reason v, unless v is V_OK.  The requester
- * gets no answer; only an error of the receive's own memory fails the QP (IBTA
- * 9.9.3). */
+/* Acts on v, the verdict on p.  V_OK: does nothing.  V_RECV_MEMORY: completes
+ * the receive with an error, and fails the QP.  Any other verdict: drops the
+ * message of p.  The requester never gets an answer (IBTA 9.9.3). */
 static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   enum verdict v, struct explain *x)
 {

@@ -2,11 +2,11 @@
 /*
  * The descriptors that a message of a Unix socket brings.  A recvmsg(2)
  * with a buffer for control data opens in the receiver as many of these
- * descriptors as fit into the buffer, even if the message is empty or too
- * short, or has more descriptors than the receiver expects.  So such a receiver
- * takes the descriptors before it looks at the message, and closes those that
- * it does not use.  Otherwise the sender could use up the receiver's
- * descriptors.
+ * descriptors as fit into the buffer and as the limit on open files allows,
+ * even if the message is empty or too short, or has more descriptors than the
+ * receiver expects.  So such a receiver takes the descriptors before it looks
+ * at the message, and closes those that it does not use.  Otherwise the sender
+ * could use up the receiver's descriptors.
  */
 #ifndef UTIL_SCM_RIGHTS_H
 #define UTIL_SCM_RIGHTS_H

@@ -91,8 +91,9 @@ static inline void assert_completes(struct world *w, int side, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-/* A SEND of the other side has arrived: its bytes from the offset `from` are at
- * the offset `to`. */
+/* Polls one completion of `side`, which must be a success.  Asserts that the
+ * BYTES bytes at the offset `to` of this side's memory equal those at the
+ * offset `from` of the other side's memory. */
 static inline void assert_received(struct world *w, int side, uint64_t to,
 				   uint64_t from)
 {

@@ -27,7 +27,8 @@ static bool open_frame(const uint8_t *p, size_t len, struct opened *o)
 	return len >= HEADERS + BTH_BYTES + ICRC_BYTES;
 }
 
-/* Returns the ICRC register over a frame that open_frame has opened. */
+/* Returns the CRC register after the frame's last byte before the ICRC.  The IP
+ * and UDP headers are those in *o, the other bytes those at p. */
 static uint32_t compute_icrc(const uint8_t *p, size_t len,
 			     const struct opened *o)
 {
@@ -37,7 +38,7 @@ static uint32_t compute_icrc(const uint8_t *p, size_t len,
 			   len - HEADERS - BTH_BYTES - ICRC_BYTES);
 }
 
-/* Does a receiver that sees every byte of the frame accept the frame? */
+/* Does open_frame accept the frame, and is the frame's ICRC right? */
 static bool is_accepted(const uint8_t *p, size_t len)
 {
 	struct opened o;
@@ -140,8 +141,9 @@ static void every_cm_message_is_read(void **state)
 	assert_true(seen[CMMSG_SIDR_REQ] && seen[CMMSG_SIDR_REP]);
 }
 
-/* May a router change the byte?  A17.3.3: ToS, TTL and checksum of IP, checksum
- * of UDP, byte 4 of the BTH. */
+/* May a router change this byte of a frame?  It may change the ToS, the TTL and
+ * the checksum of IPv4, the checksum of UDP, and byte 4 of the BTH (IBTA
+ * A17.3.3). */
 static bool may_vary(size_t byte)
 {
 	return byte == 1 || byte == 8 || byte == 10 || byte == 11 ||
@@ -195,8 +197,8 @@ static void the_id_a_socket_hides_is_recovered(void **state)
 
 /*
  * Corrupts one or two bytes at random.  Flips of one bit would be too few
- * cases: the flip of a given bit has the same syndrome in all frames of one
- * length.
+ * cases: in all frames of one length, the flip of a given bit changes the
+ * syndrome by the same value.
  */
 static void corruption_is_taken_for_an_id_once_in_2_to_the_15(void **state)
 {
