@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process receives each message from one Unix socket and sends it by another:
- * the raw limit of a process that forwards packets, such as that of `adverb
- * fabric`.  Two processes on the core of end 1 send and receive as fast as the
- * relay lets them.  The result is the relay's own CPU time for a message, since
- * on few cores the three processes take turns.
+ * Measures the raw limit of a process that forwards packets, such as that of
+ * `adverb fabric`.  The relay, end 0 (raw.h), receives each message from one
+ * Unix socket and sends it by another.  Two children, both on the core of end
+ * 1, send and receive as fast as the relay lets them.  The result is the
+ * relay's own CPU time for a message, since on few cores the three processes
+ * take turns.
  */
 #include "raw.h"
 

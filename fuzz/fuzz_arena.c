@@ -30,8 +30,8 @@ enum {
 	SERVICE = 24,	  /* the mask of the index in types[] */
 };
 
-/* The addresses of an arena's parts.  They are taken before any word changes.
- */
+/* The addresses of objects in an arena, and of its two parts, `whole` and
+ * `shared`.  The addresses are taken before any word changes. */
 struct places {
 	uint8_t *qp_target, *slots, *cq, *srq, *qp, *root, *table, *whole,
 		*shared;

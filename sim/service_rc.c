@@ -223,8 +223,8 @@ static bool holds_message(const struct flow *f, const struct recv *r,
 
 	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
 		to = f->to->memory.bytes + o->remote;
-	/* oracle_round checks the bytes of a WRITE with immediate, because a
-	 * later WRITE may have changed them */
+	/* a WRITE with immediate is not checked here, because a later WRITE may
+	 * have changed the same bytes already; oracle_round checks them */
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
 	       !memcmp(from, to, o->bytes);
 }

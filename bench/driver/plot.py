@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Curves as SVG, most of them over the message size.  Both axes are
-logarithmic, a bar goes from the lowest to the highest figure of the rounds, and
-text is readable on a light and on a dark background."""
+logarithmic.  At each size of a curve, a vertical line goes from the lowest to
+the highest figure of the rounds.  Text is readable on a light and on a dark
+background."""
 
 import math
 from html import escape
@@ -117,7 +118,7 @@ def curve(axes, index, name, points):
 
 
 def svg(title, unit, curves, axis="message size", label=size_name):
-    """Returns the SVG document, or None if there are no values.  @curves: {name:
+    """Returns the SVG document, or None if no value is above 0.  @curves: {name:
     {size: (least, median, most)}}.  @axis is the x axis's title, and @label
     returns the text of a size."""
     curves = {name: c for name, c in curves.items() if c}

@@ -3,7 +3,7 @@
  * When a request, a receive or a QP fails, the user gets a message that states
  * the reason.  Protocol code collects the facts of the failure, and
  * explain_text makes the message from these facts.  explain_text is pure, so
- * the simulator prints the same messages as a real process.
+ * tests check the messages without a real process.
  */
 #ifndef HCA_EXPLAIN_H
 #define HCA_EXPLAIN_H
@@ -19,7 +19,7 @@ enum explain_cause {
 	EXPLAIN_LOCAL_ROOM,	/* an access exceeds the SGEs of its request */
 	EXPLAIN_LOCAL_OP,	/* the request may not be executed on this QP */
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
-	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not accessible */
+	EXPLAIN_REMOTE_FAULT,	/* as LOCAL_FAULT, at a peer's request */
 	EXPLAIN_REMOTE_INVALID, /* a peer's request was refused as invalid */
 	EXPLAIN_INVALIDATE,	/* a peer asked to invalidate a wrong key */
 	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
@@ -38,16 +38,17 @@ enum explain_cause {
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
 	EXPLAIN_MIGRATION,	/* a peer's path migration was refused */
-	/* The causes for iWARP.  `detail` is the reason, a noun phrase. */
-	EXPLAIN_STREAM_REFUSED, /* this side has ended the connection */
-	EXPLAIN_STREAM_ENDED,	/* the peer has ended the connection */
+	/* iWARP: one side has found an error, which ends the connection.
+	 * `detail` is the error, a noun phrase. */
+	EXPLAIN_STREAM_REFUSED, /* this side has found the error */
+	EXPLAIN_STREAM_ENDED,	/* the peer has sent a Terminate */
 };
 
 /* The value of explain.opcode for a receive that has failed. */
 enum { EXPLAIN_RECEIVE = 128 };
 
-/* The facts about a failure.  A cause uses only some of the members; the others
- * are 0. */
+/* The facts about a failure.  A cause uses only some of the members, and
+ * explain_text ignores the others. */
 struct explain {
 	enum explain_cause cause;
 	uint32_t qpn, dest_qpn; /* the QP, and its peer's; 0: not known */
@@ -55,18 +56,22 @@ struct explain {
 	/* enum hca_wr or EXPLAIN_RECEIVE; for a peer's request the opcode of
 	 * the BTH or, for iWARP, of RDMAP. */
 	uint32_t opcode;
-	uint32_t key;	    /* the lkey or rkey of the access */
-	uint64_t va, bytes; /* the range of the access */
-	uint32_t verdict;   /* enum mr_verdict */
-	uint32_t need;	    /* the missing right, enum hca_access */
+	uint32_t key; /* the lkey or rkey of the access */
+	/* The range of the access; for EXPLAIN_LOCAL_LENGTH and
+	 * EXPLAIN_LOCAL_ROOM `bytes` is the least room that is needed. */
+	uint64_t va, bytes;
+	uint32_t verdict; /* enum mr_verdict */
+	uint32_t need;	  /* the missing right, enum hca_access */
 	/* The region of the key, if there is one; for EXPLAIN_LOCAL_LENGTH
 	 * region_bytes is the room of the receive, and for EXPLAIN_LOCAL_ROOM
 	 * that of the request's SGEs. */
 	uint64_t region_va, region_bytes;
-	/* tries: how often the request was sent.  seconds: ADVERB_PATIENCE. */
+	/* tries: the sum of rc_req.retries and rc_req.rnr_retries.  seconds:
+	 * ADVERB_PATIENCE. */
 	uint32_t tries, seconds;
-	/* The bytes of data in a packet that may exceed the MTU of the path;
-	 * 0: no packet exceeds it. */
+	/* The bytes of data in the oldest unacknowledged packet or, for a READ,
+	 * in the next response, if that packet may exceed the MTU of the path;
+	 * else 0. */
 	uint32_t long_bytes;
 	/* The addresses of this side and of the peer; IPv4 as ::ffff:a.b.c.d,
 	 * a LID as inaddr_map_lid writes it. */
@@ -74,14 +79,13 @@ struct explain {
 	/* Static text, or NULL.  For EXPLAIN_INVALIDATE: the consequence of the
 	 * refusal; NULL: the request is not answered. */
 	const char *detail;
-	/* EXPLAIN_DROPPED: a number below 256 for the reason, which tells the
-	 * messages about one QP apart (explain_key). */
+	/* EXPLAIN_DROPPED: a number below 256 for the reason, by which
+	 * explain_key tells the messages about one QP apart; else 0. */
 	uint8_t drop;
 };
 
-/* Returns a number by which the messages that are printed once are told apart:
- * equal facts have the same number; another cause, QP or reason of a drop has
- * another number. */
+/* Returns a number that names the cause, the QP and the reason of a drop.  Of
+ * the messages with one number, log_say prints only the first. */
 static inline uint64_t explain_key(const struct explain *x)
 {
 	return (uint64_t)x->cause << 32 | (uint64_t)x->drop << 24 |

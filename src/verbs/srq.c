@@ -119,8 +119,8 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 	return 0;
 }
 
-/* Returns 0, or EINVAL or ENOMEM with a message.  Under host_lock and
- * v_srq.post. */
+/* Returns 0, or EINVAL or ENOMEM with a message.  The caller holds host_lock
+ * and v_srq.post. */
 static int change_srq(struct v_srq *s, struct hca *h,
 		      const struct ibv_srq_attr *a, int mask)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/cmmsg: a message of each kind, and the private data of RDMA IP CM, keep
- * every field when they are written and parsed. */
+/* hdr/cmmsg: a message of each kind except LAP and APR, and the header of RDMA
+ * IP CM, keep every field when they are written and parsed. */
 #include "test.h"
 
 #include "hdr/cmmsg.h"
@@ -50,7 +50,8 @@ static void a_parsed_message_is_written_and_parsed_again(void **state)
  * that differ. */
 static void no_bit_but_reserved_ones_is_lost(void **state)
 {
-	/* IBTA 12.6.5 to 12.6.11, 12.11.2: reserved bits of each kind */
+	/* IBTA 12.6.5 to 12.6.11, 12.11.2: how many reserved bits of each kind
+	 * are 1 in `ones` */
 	static const unsigned reserved[TEST_COUNT(sent)] = {
 		8 + 32 + 2 * (6 + 3 + 3), 6 + 3, 6, 4, 0, 8, 0, 16, 16 + 8};
 

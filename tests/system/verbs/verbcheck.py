@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the programs that check verbs, and makes each of their cases a case."""
+"""Runs the programs that check verbs.  Each of their cases is a case of this
+suite."""
 
 import sys
 
