@@ -11,6 +11,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 #include "util/fd_identity.h"
+#include "util/write_signals.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -97,10 +98,13 @@ static int write_by_file(struct space_self *s, struct iovec *to, size_t n,
 static int file_write(struct space_self *s, struct iovec *to, size_t n,
 		      const void *src, uint64_t bytes)
 {
+	struct write_signals held;
 	int err;
 
 	lock_take(&s->lock);
+	write_signals_hold(&held);
 	err = open_memfd(s) ? write_by_file(s, to, n, src, bytes) : -EFAULT;
+	write_signals_give(&held);
 	lock_give(&s->lock);
 	return err;
 }
@@ -122,10 +126,13 @@ static int read_by_file(struct space_self *s, struct iovec *from, size_t n,
 static int file_read(struct space_self *s, struct iovec *from, size_t n,
 		     void *dst, uint64_t bytes)
 {
+	struct write_signals held;
 	int err;
 
 	lock_take(&s->lock);
+	write_signals_hold(&held);
 	err = open_memfd(s) ? read_by_file(s, from, n, dst, bytes) : -EFAULT;
+	write_signals_give(&held);
 	lock_give(&s->lock);
 	return err;
 }

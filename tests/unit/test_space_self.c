@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -360,6 +361,27 @@ static void a_copy_that_a_filter_ends_goes_on_by_the_file(void **state)
 	calls_left = -1;
 }
 
+/* The program may have lowered RLIMIT_FSIZE, as programs do that protect
+ * themselves. */
+static void a_copy_by_the_file_ends_no_program(void **state)
+{
+	struct rlimit before, low;
+	uint8_t from[64] = {1}, to[64] = {0};
+	struct space_vec v = {va_of(to), sizeof(to)};
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	low = (struct rlimit){0, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	calls_left = 0;
+	assert_int_equal(self.space.ops->write(&self.space, &v, 1, from),
+			 -EFAULT);
+	assert_int_equal(self.space.ops->read(&self.space, &v, 1, from),
+			 -EFAULT);
+	calls_left = -1;
+	setrlimit(RLIMIT_FSIZE, &before);
+	close_memfd();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +399,7 @@ int main(void)
 		GUARDED(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(a_copy_of_no_bytes_makes_no_file),
 		cmocka_unit_test(a_copy_that_a_filter_ends_goes_on_by_the_file),
+		cmocka_unit_test(a_copy_by_the_file_ends_no_program),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
 		cmocka_unit_test(
 			a_file_that_has_taken_the_number_stays_as_it_is),
