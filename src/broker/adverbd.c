@@ -11,6 +11,7 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "broker/user_receiver.h"
+#include "util/fd_table.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
 #include "util/scm_rights.h"
@@ -134,7 +135,8 @@ static int open_null(void)
 }
 
 /* Raises soft limits to the hard ones: the program that started the broker
- * chose its soft limits for itself, and the broker serves all programs. */
+ * chose its soft limits for itself, and the broker serves all programs.  The
+ * broker has no second thread yet. */
 static void raise_limits(void)
 {
 	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU,
@@ -142,6 +144,7 @@ static void raise_limits(void)
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
 		rlimit_raise(limits[i]);
+	fd_table_enlarge();
 }
 
 /* Gives up the signal mask, umask, soft limits, CPU affinity, working directory
