@@ -8,8 +8,8 @@
 
 /* Closes the descriptors of the calling thread's table, except the standard
  * ones and `kept`; -1: except the standard ones.  If the kernel lacks or
- * refuses close_range(2), the descriptors are found in /proc; without /proc
- * they stay open. */
+ * refuses close_range(2), the descriptors are found in /proc; without /proc at
+ * most one of them is closed. */
 void close_others_but(int kept);
 
 #endif

@@ -11,8 +11,8 @@
  * object may have such a port. */
 #define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
 #define CLIENT_MAX     16384 /* objects of one client */
-/* requests for a listener are held until this time after its end, since the
- * program may listen again */
+/* After the end of a listener whose client is not gone, requests for the
+ * listener are held for this time, since the program may listen again. */
 #define AGAIN_NS     2000000000u
 #define INDEX_BITS   16 /* low bits of an id; the others are the generation */
 #define INDEX_OF(id) ((id) & ((1u << INDEX_BITS) - 1))

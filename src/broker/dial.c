@@ -130,8 +130,8 @@ static int reach_broker(struct call *c)
 	}
 }
 
-/* Asks for the broker's introduction, and stores it in *m.  Returns 0 or
- * -errno. */
+/* Asks for the broker's introduction, and stores in *m the broker's answer, an
+ * introduction or a refusal.  Returns 0 or -errno. */
 static int ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,

@@ -72,8 +72,9 @@ static int copy_from_program(int fd)
  * meanwhile, and closes the copies.  (If a copy is of a file of a network file
  * system, its close can wait; if a copy is of a message queue, its close ends a
  * notification of mq_notify(3).)
- * Returns the listener, or -errno: the kernel has not all of these calls, or
- * refuses one; the table may be empty then.
+ * Returns the listener, or -errno: the kernel lacks or refuses one of these
+ * calls, or the program runs in valgrind.  After an error the thread may have
+ * the new table, without the listener (fd_identity_is_apart).
  */
 static int take_empty_table(int listen_fd)
 {

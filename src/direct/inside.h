@@ -127,8 +127,8 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 	return r->outcome.is_revoked ? V_REMOTE_FAULT : v;
 }
 
-/* Returns the BTH opcode that r would have as a packet of RC.  Messages to the
- * user name this opcode. */
+/* Returns the BTH opcode that r would have as a packet of RC, for
+ * explain.opcode. */
 uint8_t request_opcode(const struct direct_request *r);
 /* Judges r and executes it, and sets r->outcome.  Returns the verdict.  If the
  * verdict is not V_OK, *x has the facts for a message about the verdict. */

@@ -16,8 +16,9 @@
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
-/* Charges the newest packet to the credit of its receiver, and notes where the
- * packets of a new frame count. */
+/* Charges the newest packet to the credit of its receiver.  If the packet is
+ * the first of a frame, first notes the frame's credit and counters
+ * (engine.account). */
 static void charge_credit(struct engine *e, struct ibt_qp *q,
 			  const struct burst_path *path)
 {

@@ -37,8 +37,10 @@ enum {
 /* For each tick (1 ms) in which packets waited and none left, adds 1 to a
  * counter. */
 struct lane_clock {
-	uint64_t from_ms; /* the last tick that is counted or had a packet */
-	uint64_t ticks;	  /* the counter */
+	/* The last tick that is counted, or in which the wait began or a packet
+	 * left. */
+	uint64_t from_ms;
+	uint64_t ticks; /* the counter */
 };
 
 /* One data VL of a port. */

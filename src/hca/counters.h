@@ -2,9 +2,10 @@
 /*
  * The counters of an adapter, by the names of the files below ports/1.  The
  * folder `counters` has the files that the kernel has there for every RDMA
- * device.  The folder `hw_counters` has some files of the kernel's drivers mlx5
- * and rxe, and some files that only adverb has.  A counter without a meaning in
- * adverb is always 0.  Pure functions; no state.
+ * device whose driver answers performance management.  The folder `hw_counters`
+ * has some files of the kernel's drivers mlx5 and rxe, and some files that only
+ * adverb has.  A counter without a meaning in adverb is always 0.  Pure
+ * functions; no state.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H

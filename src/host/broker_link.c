@@ -108,9 +108,9 @@ static void say_word(enum client_word word, const char *sentence)
 
 /*
  * Binds UDP port 4791 without a broker.  @err: why there is no broker.  Does
- * not try to bind if a broker that this process cannot use has the port.
- * Returns a descriptor, or -errno: `err` if the bind was not tried or another
- * socket has the port, else the error of udp_bind.
+ * not try to bind if another program has the port, or if there is a broker that
+ * this process cannot use.  Returns a descriptor, or -errno: `err` if the bind
+ * was not tried or another socket has the port, else the error of udp_bind.
  */
 static int bind_alone(int err)
 {
@@ -326,8 +326,8 @@ static enum engine_peer engine_word(enum client_peer state)
 	return ENGINE_PEER_UNKNOWN;
 }
 
-/* Asks the broker one of the questions about this process, unless one of them
- * is asked already, or the process has ended. */
+/* Asks the broker one of the questions about the peer's process that `about`
+ * names, unless one of them is asked already, or that process has ended. */
 static void ask_next(const struct peer_question *about)
 {
 	struct peer_question *next = NULL;

@@ -62,7 +62,7 @@ struct stream_set {
 	/* The epoll set's descriptor + 1; 0: there is none yet.  The thread
 	 * that waits for work reads this without the lock. */
 	shared_u32 waits_on;
-	/* When the epoll set's descriptor was last checked to be ours. */
+	/* When the epoll set's descriptor was last checked to be adverb's. */
 	uint64_t checked_ns;
 	/* When stream_set_tick looks at the deadlines of the sockets. */
 	uint64_t due_ns;

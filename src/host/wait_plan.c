@@ -8,12 +8,12 @@
 #include "util/bits.h"
 
 /*
- * Returns false while the engine is choked.  Otherwise: have the rings of the
- * link to a fabric packets, are they broken, or has the link a wake-up or a
- * question for the fabric that the kernel had no memory to send?  If none of
- * these is so, makes the fabric wake the leader at the next packet.  The leader
- * may have asked for that before, but another thread may have received the
- * message that was to wake the leader.
+ * Returns true if the rings of the link to a fabric have packets or are broken,
+ * or if the link has a wake-up or a question for the fabric that the kernel had
+ * no memory to send.  Otherwise makes the fabric wake the leader at the next
+ * packet, and returns false.  The leader may have asked for that wake-up
+ * before, but another thread may have received the message that was to wake the
+ * leader.  While the engine is choked, returns false and does nothing.
  */
 static bool has_ring_packets(const struct progress *p)
 {

@@ -55,7 +55,8 @@ struct group *group_find(struct group_table *t, const uint8_t mgid[16]);
 /* Adds a group in the state GROUP_OUT.  NULL: the table is full. */
 struct group *group_add(struct group_table *t, const uint8_t mgid[16],
 			uint64_t now_ms);
-/* Frees the entry of a group, which has no waiting packets and no handle. */
+/* Frees the entry of a group.  No packets wait in the entry, and its route has
+ * no handle. */
 void group_remove(struct group *g);
 
 #endif

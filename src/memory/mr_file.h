@@ -52,13 +52,14 @@ bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
 /*
  * A look for a region's file may read many lines of /proc.  The process has an
- * allowance of lines, to which each registered region adds (mr_file_earn), and
- * which each line read lowers.  Returns whether the allowance is above 0.  If
- * not, the caller does not look for the region's file.
+ * allowance of lines.  Each registered region adds to the allowance
+ * (mr_file_earn), and each line that is read lowers the allowance by one.
+ * Returns whether the allowance is above 0.  If not, the caller does not look
+ * for the region's file.
  */
 bool mr_file_may_look(void);
 /* Adds the lines that a registered region earns to the allowance of
- * mr_file_may_look. */
+ * mr_file_may_look, unless the allowance is as large as at first. */
 void mr_file_earn(void);
 /*
  * Returns whether /proc shows that process pid has mapped the whole range of

@@ -241,7 +241,7 @@ static int post_resolved(struct r_id *id)
 {
 	int err;
 
-	/* Set before the event can be taken. */
+	/* wants_route is set before the event can be taken. */
 	id->state.wants_route = true;
 	err = r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	if (err)
@@ -301,7 +301,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		return -1;
 	was = base->route.addr;
 	set_peer(id, dst_addr);
-	/* Set before the broker can answer: r_id_bound may reset the flag. */
+	/* has_destination is set before the broker can answer: r_id_bound may
+	 * reset it. */
 	id->state.has_destination = true;
 	id->state.is_resolving = is_resolving;
 	if (is_resolving)
@@ -347,7 +348,7 @@ static bool begin_route(struct r_id *id)
  * set.  Returns 0, or -1 and errno with a message. */
 static int end_route(struct r_id *id, int err)
 {
-	/* Set before the event can be taken. */
+	/* r_route_ended sets has_route before the event can be taken. */
 	r_route_ended(id, err);
 	if (!err)
 		err = r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
@@ -495,7 +496,8 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		      "path, and on InfiniBand an alternate path with the "
 		      "flags ALTERNATE and BIDIRECTIONAL; the other paths are "
 		      "not used");
-	/* the kernel's iWARP has no paths: RDMA_OPTION_ID_TOS counts */
+	/* As with the kernel, iWARP uses no path: RDMA_OPTION_ID_TOS alone sets
+	 * the ToS. */
 	if (!r_is_iwarp(id))
 		id->options.tos = r->tclass;
 	return end_route(id, r_is_iwarp(id) ? 0
