@@ -18,10 +18,10 @@
 /* Removes the tree of the broker's own namespace, if tree_fd is in that tree
  * and no process uses it.  The broker calls this when it ends. */
 void sysfs_gc_own(int tree_fd);
-/* Removes the unused trees that killed brokers have left beside the tree of
- * tree_fd.  Does nothing if tree_fd is not in the tree of the broker's own
- * namespace.  Looks only at the first few entries, so that the call is short.
- */
+/* Removes the unused trees beside the tree of tree_fd: those that killed
+ * brokers have left, and those of hosts of fabrics, which have no broker.  Does
+ * nothing if tree_fd is not in the tree of the broker's own namespace.  Looks
+ * only at the first few entries, so that the call is short. */
 void sysfs_gc_others(int tree_fd);
 
 #endif

@@ -43,7 +43,8 @@ enum engine_peer {
 	ENGINE_PEER_UNKNOWN, /* no broker can tell */
 	ENGINE_PEER_ALIVE,   /* the process is alive */
 	ENGINE_PEER_GONE,    /* the process has ended */
-	/* The process is alive, and no longer has the QP (engine/closed.h). */
+	/* The process is alive, and drops all packets to the QP
+	 * (engine/closed.h). */
 	ENGINE_PEER_CLOSED,
 	ENGINE_PEER_LEFT, /* the peer disconnected by rdma_cm */
 };

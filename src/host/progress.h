@@ -141,8 +141,8 @@ struct progress {
 	struct progress_batch batch;
 	struct stream_set streams; /* the connections of iWARP devices */
 	/* The descriptor that has POLLOUT once there is room for the frames of
-	 * the last send that a full socket or ring did not take; -1: all frames
-	 * were sent. */
+	 * the last send that a full socket or ring did not take (that of a ring
+	 * only after fabric_link_wants_room); -1: all frames were sent. */
 	int full_fd;
 	struct progress_said said;
 	struct host_sink sink;
@@ -247,7 +247,9 @@ void progress_quit(struct progress *p);
  * full socket takes the remaining frames. */
 void progress_send_rest(struct progress *p);
 /* Serves the doorbells, if there are any and the lock is free.  Called before
- * the program sleeps, because work may wait for its next poll. */
+ * the program sleeps, because work may wait for the program's next poll.  Also
+ * called by a thread that has pushed a doorbell under a post lock, and by a
+ * leader that has found one of the locks taken. */
 void progress_serve(struct progress *p);
 /* Wakes the thread that waits for work, if one does. */
 void progress_wake(struct progress *p);

@@ -4,8 +4,9 @@
  * bytes a call sends, the less the sender's writes to the kernel's buffers wait
  * for cache lines that the receiver has just read: calls of 1 MiB send 1.5
  * times as many bytes a second as calls of 256 KiB.  But the first bytes of a
- * long call leave later.  So the size grows from call to call while the calls
- * follow one another and are full, and begins small after a pause.
+ * long call leave later.  So the size begins small after a pause.  It grows
+ * from call to call while the calls follow one another and each of them sends
+ * at least half of the bytes that it may send.
  *
  * Owner: struct stream_socket; lock: the progress lock.  Sans-IO.
  */

@@ -33,13 +33,15 @@ enum conn_state {
 /* All zero: there is no connection. */
 struct neigh_conn {
 	enum conn_state state;
-	uint32_t id;	    /* only if state is not CONN_NONE */
-	uint32_t most;	    /* bytes of a packet; only if state is CONN_OPEN */
-	uint32_t failures;  /* in sequence */
-	uint32_t shorts;    /* short connections in sequence, not failures */
-	uint16_t lid;	    /* of the neighbour, when it was asked */
-	uint64_t retry_ms;  /* before this time no connection is asked for */
-	uint64_t used_ms;   /* when a packet was last sent */
+	uint32_t id;	   /* only if state is not CONN_NONE */
+	uint32_t most;	   /* bytes of a packet; only if state is CONN_OPEN */
+	uint32_t failures; /* in sequence */
+	uint32_t shorts;   /* short connections in sequence, not failures */
+	uint16_t lid;	   /* of the neighbour, when it was asked */
+	uint64_t retry_ms; /* before this time no connection is asked for */
+	/* When a packet was last sent, or when the connection was asked for or
+	 * opened, if that is later. */
+	uint64_t used_ms;
 	uint64_t opened_ms; /* only if state is CONN_OPEN */
 };
 

@@ -23,8 +23,8 @@ void token_put(int fd)
 
 void token_put_all(int fd, uint64_t count)
 {
-	/* Except for EINTR, a write to an eventfd fails only if the eventfd
-	 * would then have more than 2^64 - 2 tokens. */
+	/* A write to an eventfd waits, or fails with another error than EINTR,
+	 * only if the eventfd would then have more than 2^64 - 2 tokens. */
 	while (fd_identity_holds(fd) &&
 	       syscall(SYS_write, fd, &count, sizeof(count)) < 0 &&
 	       errno == EINTR)

@@ -353,8 +353,8 @@ void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
 
 	if (fd < 0)
 		return;
-	/* A kernel before 5.7 refuses this to an ordinary user, or lacks the
-	 * option; then the route decides which interface sends the datagram. */
+	/* A kernel before 5.7 refuses this option to an ordinary user, or lacks
+	 * it; then the route decides which interface sends the datagram. */
 	setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
 	sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
 	       length);
