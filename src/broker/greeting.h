@@ -4,7 +4,8 @@
  * waits for some seconds if the port belongs to programs whose broker has died,
  * until one of them brings the fd store of that broker.
  *
- * Part of the broker's loop: one owner, no lock, no call waits.
+ * Part of the broker's loop: one owner, no lock.  A call waits only while it
+ * closes descriptors that a client's message has brought.
  */
 #ifndef BROKER_GREETING_H
 #define BROKER_GREETING_H

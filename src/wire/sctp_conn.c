@@ -357,8 +357,9 @@ void sctp_conn_end(struct sctp_conn *c, int err)
 	sctp_conn_free(c);
 }
 
-/* Sends the owner's end of a connection to the owner of its listener.  False:
- * that failed, and the connection is freed. */
+/* Makes the socketpair of a connection, and sends one end of the socketpair to
+ * the owner of the connection's listener.  False: that failed, and the
+ * connection is freed. */
 static bool hand_over(struct sctp_conn *c)
 {
 	struct sctp_conn *l = map_find(&sctp_conn_all.objects, c->listener);
@@ -643,8 +644,8 @@ static void make_room(const struct sctp_conn *l)
 
 /* Accepts the associations that peers have made with the listener.  The library
  * makes an association while it processes a packet of the peer, so the
- * association has the path `current` of that packet.  An association with
- * another id is aborted, because its path is not known. */
+ * association has the path `current` of that packet.  An association with the
+ * id of another path is aborted, because that path is not known here. */
 static void accept_all(struct sctp_conn *l)
 {
 	struct usrsctp_address from;
