@@ -122,7 +122,8 @@ void cm_expect_listeners(struct cm *cm, uint64_t until_ns)
 	cm->expecting_until_ns = until_ns;
 }
 
-/* Is the message from the conversation's peer, by its address and id? */
+/* Do the source address and the id of the message's sender fit the peer of the
+ * conversation? */
 static bool belongs_to(const struct conv *c, const struct cmmsg *m,
 		       const uint8_t from[16])
 {

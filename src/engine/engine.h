@@ -342,11 +342,11 @@ bool engine_is_choked(const struct engine *e);
  * a datagram (UD) that this call has dropped because of its Q_Key. */
 bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns);
-/* Sets the values of port `number`, 1 to HCA_MAX_PORTS, which the subnet
- * manager has given to the port.  Packets by LID that are made from now on have
- * the LID as their SLID, with the path bits of their address handle (IBTA Vol
- * 1, 4.1.3), and the P_Key at their QP's pkey_index.  Packets that come to a
- * connection must have the present LID of its port as their DLID. */
+/* Sets the values that the subnet manager has given to port `number`, 1 to
+ * HCA_MAX_PORTS.  Packets by LID that are made from now on have the LID as
+ * their SLID, with the path bits of their address handle (IBTA Vol 1, 4.1.3),
+ * and the P_Key at their QP's pkey_index.  Packets that come to a connection
+ * must have the present LID of its port as their DLID. */
 void engine_port(struct engine *e, uint32_t device, uint32_t number,
 		 const struct hca_port *port);
 /* Moves all QPs by LID of a device to ERR, because its ports have no link any

@@ -27,12 +27,12 @@
  * the port.  The port's former owner is no proof: after the sender's end
  * another user can bind the port, send a packet and close the socket, and the
  * kernel does not tell which of the two users sent a datagram.  So the packet
- * is dropped, as if it had been lost on the wire.  If the packet is a request,
- * it gets no ACK, so the request did not complete at the sender.  If the packet
- * is an ACK, the request of this end fails, as it does when the sender ends
- * before it acknowledges.  Messages of the connection manager are not affected:
- * the broker sends and receives them, and the broker's socket outlives the
- * program.
+ * is dropped, as if it had been lost on the wire.  If the packet is a request
+ * of RC, it gets no ACK, so the request did not complete at the sender.  A
+ * message of UC may be lost anyway.  If the packet is an ACK, the request of
+ * this end fails, as it does when the sender ends before it acknowledges.
+ * Messages of the connection manager are not affected: the broker sends and
+ * receives them, and the broker's socket outlives the program.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */

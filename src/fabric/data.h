@@ -184,7 +184,8 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
  * there is no packet.  Drops packets as data_fetch does. */
 size_t data_length(struct data_end *end);
 /* Copies the oldest packet for an end to `to`, which has room for the bytes
- * that data_length has returned.  No other call was made for the end since. */
+ * that data_length has returned.  The caller makes no other call for the end
+ * between data_length and this call. */
 void data_copy(const struct data_end *end, uint8_t *to);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned, or data_copy has copied. */

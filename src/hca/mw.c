@@ -119,10 +119,12 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	if (!b->bytes)
 		return; /* a window of no bytes stays unbound */
 	__atomic_store_n(&w->bindings, w->bindings + 1, __ATOMIC_RELAXED);
-	/* Orders the stores of rkey 0 in unbind_window and of the odd number
-	 * before those of the new members: a peer that loads a new member then
-	 * finds another number (key_remote).  Without the fence the peer could
-	 * access the new range by the old key. */
+	/* Orders the stores of rkey 0 in unbind_window and of the odd number in
+	 * `bindings` before those of the new members.  A peer loads the members
+	 * before it loads rkey and `bindings` again (key_remote).  So a peer
+	 * that has loaded a new member finds that `bindings` has changed.
+	 * Without the fence the peer could access the new range by the old
+	 * key. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	w->access = b->access;
 	w->iova = b->access & HCA_ZERO_BASED ? 0 : b->va;
@@ -194,9 +196,13 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		if (!tries--)
 			return MR_BAD_KEY;
 		/* Acquire: orders this load before those of the row, so that
-		 * any store to `gone` after the judgement makes the exchange
-		 * fail.  Otherwise the judgement could be that of an earlier
-		 * binding by the same key, for example to another QP. */
+		 * the exchange fails if `gone` has another value than before
+		 * the judgement.  Without this order the load could find the 0
+		 * of a new binding, although the judgement is that of an
+		 * earlier binding by the same key, for example to another QP.
+		 * The exchange does not notice if the window is invalidated and
+		 * bound anew by the same key between this load and the
+		 * exchange: `gone` is 0 at both times. */
 		seen = __atomic_load_n(gone, __ATOMIC_ACQUIRE);
 		v = judge_key(h, qp, w, rkey);
 		if (v != MR_OK)

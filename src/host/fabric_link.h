@@ -96,9 +96,10 @@ bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
 /* Makes fabric_link_fd readable at the fabric's next packet.  False: the
- * rings (link_ring.h) have packets now or are broken, or the fabric waits for a
- * wake-up that the kernel has no memory to send.  After any thread has received
- * packets or messages, a thread calls this function again before it waits. */
+ * rings (link_ring.h) have packets now or are broken, or the kernel has no
+ * memory to send a question to the fabric, or a wake-up for which the fabric
+ * waits.  After any thread has received packets or messages, a thread calls
+ * this function again before it waits. */
 bool fabric_link_idle(void);
 /*
  * Sends the first k of n frames, and returns k.  Each frame is one of an

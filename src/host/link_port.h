@@ -33,7 +33,9 @@ struct link_port {
 	 * shown: changes that `now` includes, and that link_port_take_changes
 	 * has not returned yet. */
 	uint32_t heard, asked, shown;
-	struct fabric_port now; /* the fabric's last answer */
+	/* The fabric's last answer; after link_port_take_down, with the state
+	 * of a port without a cable. */
+	struct fabric_port now;
 	struct link_groups groups;
 };
 

@@ -209,8 +209,8 @@ void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
  * will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
 /* Called when a request of more than POLL_POLICY_SMALL bytes was posted that no
- * packet will acknowledge: the thread ends its looks at posts that wait, which
- * would only delay large requests. */
+ * packet will acknowledge: the thread ends its looks at posts that wait, since
+ * a large request that waits for such a look is only delayed. */
 void poll_policy_large(struct poll_policy *p);
 /* Should the thread begin to look at posts that wait, because many requests
  * were posted that no packet will acknowledge?  False if the thread looks

@@ -68,7 +68,7 @@ static bool look_is_true(const struct look *l)
  * The first half of a look: finds the mapping.  True: look_open has to open the
  * mapping's file.  False: the look has ended.  *number is then the row that
  * already describes the mapping; 0: there is no mapping that can be shared, or
- * the look is out of date.
+ * the look is out of date or has not watched all addresses of the mapping.
  */
 static bool look_find(struct host *h, struct look *l, uint32_t *number)
 {

@@ -460,10 +460,11 @@ static size_t send_group(struct udp_socket *u, const struct sender *s,
 	return k > 0 ? (size_t)k : 0;
 }
 
-/* Fills the messages of the datagrams from `first` on that one call can send:
- * they have one sender, and, since the sender may make the ToS and the TTL of a
- * datagram the defaults of all that it sends then, one ToS and one TTL. Returns
- * the index after the last of them. */
+/* Fills the messages of the datagrams from `first` on that one call can send.
+ * All of them have the same sender, ToS and TTL: the sender may set the ToS and
+ * the TTL of a datagram as defaults of its socket (wire/sender.h), and these
+ * defaults apply to the whole call.  Returns the index after the last of these
+ * datagrams. */
 static size_t fill_group(struct udp_socket *u, const struct udp_dgram *send,
 			 size_t first, size_t n)
 {
