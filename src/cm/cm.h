@@ -319,7 +319,8 @@ void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);
 /* Writes a note of the conversation as it is now.  The note's state is 0 if the
- * conversation does not exist, is over, or is released. */
+ * conversation does not exist, is over or is released, or if the consumer's
+ * last answer was a REJ or a SIDR_REP. */
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
 /*
  * Begins a conversation in the state of the note.  The conversation counts for
