@@ -40,7 +40,7 @@
 #define ALONE_MS    1000 /* after a refusal, until the next attempt */
 #define WAIT_MAX_MS 1000 /* the longest wait between two attempts */
 /* If the dead broker was of another user, the time for which only that user's
- * programs start a broker: they may not trust a broker of this user. */
+ * programs start a broker: perhaps they do not trust a broker of this user. */
 #define OTHER_USER_MS 1000
 /* The longest poll.  If a poll took twice as long, this process was stopped or
  * got no processor. */
@@ -111,8 +111,9 @@ static bool look_at_broker(struct client *c)
 	       note_broker(c, &who);
 }
 
-/* Writes the limit that was reached to c->why.  For descriptors in flight, that
- * is the hard limit, to which proto_send raises the soft limit. */
+/* Writes to c->why which limit was reached, and its value.  The limit on
+ * descriptors in flight is the hard limit on open files, to which proto_send
+ * raises the soft limit. */
 static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};
@@ -535,9 +536,9 @@ static bool has_connection(struct client *c)
 
 /* Can the client use a message although its limit on open files has kept
  * descriptors of the message out?  A client that has its class needs none of
- * them, except those of the relay of another user's broker.  If it closed the
- * connection, the broker would give its class and its receive socket to another
- * process. */
+ * them, except those of the relay of another user's broker.  If such a client
+ * closed the connection, the broker would give the client's class and receive
+ * socket to another process. */
 static bool needs_no_files(const struct client *c)
 {
 	return c->class && !(is_greeting(c) && c->broker.is_other_user);

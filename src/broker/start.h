@@ -87,7 +87,8 @@ void start_drop(struct start *s);
 /* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  The
  * life of a broker that this process has started was short if the broker has
  * served for less than a second.  After a few short lives in a row the next
- * start has to wait, longer after each further short life. */
+ * start has to wait.  The wait grows with each further short life, up to a
+ * limit. */
 void start_lost(pid_t broker, uint64_t now_ms);
 /* Sets the folder of adverbd; the string has to stay valid.  Without this call,
  * adverbd is looked for in the folder of the library that this code is part of.

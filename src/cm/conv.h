@@ -89,7 +89,7 @@ struct conv_retry {
 	bool is_unanswered;
 	/* Our last message, which is sent again on a retry or when the peer
 	 * repeats its own message.  Until the consumer answers the peer's
-	 * request, this holds that request instead. */
+	 * request, `last` holds that request instead. */
 	uint8_t last[MAD_BYTES];
 };
 

@@ -134,8 +134,9 @@ struct direct_outcome {
 	/* The access was revoked.  Unless is_executed is set, the request must
 	 * be executed again. */
 	bool is_revoked;
-	/* The piece of a WRITE without immediate or of a READ was copied, or
-	 * the atomic was executed in memory that both processes map. */
+	/* The piece of a WRITE or READ was copied, and is not the last piece of
+	 * a WRITE with immediate; or the atomic was executed in memory that
+	 * both processes map. */
 	bool is_executed;
 	/* The request must be tried again: the target must first collect
 	 * completions or eager messages, or a receive can be taken now. */

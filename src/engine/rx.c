@@ -39,8 +39,8 @@ static bool collect_rest(struct ibt *t, struct ibt_qp *q)
  * Looks whether the peer of q, a QP of UC or of RC by LID, has changed from
  * direct requests to packets.  If so, a QP of RC first collects the messages
  * that the peer has left in the slots of receives, since packets may read or
- * write the same memory.  The next PSN that it then expects is the one that the
- * peer has named.  If another process holds the responder lock, a QP of RC
+ * write the same memory.  The next PSN that the QP then expects is the one that
+ * the peer has named.  If another process holds the responder lock, a QP of RC
  * changes nothing: its present packet is dropped, and the peer sends that
  * packet again.
  *
@@ -103,10 +103,10 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 
 /* ---- path migration (ibt/migration.h) ---- */
 
-/* Does p ask q to migrate, and did p come by q's alternate path?  In REARM the
- * peer may not be armed yet, and then sends MigReq 1 by the present path.  So
- * in REARM a packet that fits both paths is not taken for a request to migrate.
- */
+/* Does p ask q to migrate, and did p come by q's alternate path?  While q is in
+ * REARM, the peer may still be in MIGRATED.  A peer in MIGRATED sends MigReq 1
+ * by the present path, and asks for nothing.  So in REARM a packet that fits
+ * both paths is not taken for a request to migrate. */
 static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 			    const struct engine_dgram *d, const struct pkt *p)
 {
@@ -213,9 +213,10 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 }
 
 /* Handles a packet for a QPN that does not exist: writes the QPN into the page,
- * from which the packet's sender learns that the QP does not exist (closed.h),
- * and counts a sign if the QPN never existed.  If the QPN never existed and the
- * packet's address is limited (drops_sign), only counts the packet. */
+ * which the broker reads when the packet's sender asks about the QPN
+ * (closed.h).  Counts a sign if the QPN never existed.  If the QPN never
+ * existed and the packet's address is limited (drops_sign), only counts the
+ * packet. */
 static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 			       uint32_t qpn)
 {

@@ -3,8 +3,8 @@
  * Finds packets that wait for each other in a cycle.  A packet waits for room
  * in the input buffer at the far end of its link (lane.h).  That room comes
  * back only when one of the packets in that buffer leaves, and these may wait,
- * too.  If routes have a credit loop, full buffers can wait for each other for
- * ever.
+ * too.  If routes have a credit loop, the packets of full buffers can wait for
+ * each other for ever.
  *
  * The search begins with all queues in which packets wait, and removes each
  * queue that can move, now or later.  A queue can move if its first packet is

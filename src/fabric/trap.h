@@ -3,11 +3,11 @@
  * Traps (IBTA 13.4.8, 14.2.5.1): a port tells the subnet manager that something
  * has happened.  The port repeats a trap until the subnet manager sends
  * TrapRepress, but not without limit.  A port has at most one trap of each
- * number at a time, and begins a trap of the numbers 256 to 259 at most once in
- * 2 s.  No trap begins at a port that has no LID, or knows no LID of a subnet
- * manager.  Traps 129 to 131 report errors of a physical link, which an
- * emulated link does not have, and trap 145 a new SystemImageGUID, which never
- * changes here.
+ * number at a time.  A port begins a trap of each of the numbers 256 to 259 at
+ * most once in 2 s.  No trap begins at a port that has no LID, or knows no LID
+ * of a subnet manager.  Traps 129 to 131 report errors of a physical link,
+ * which an emulated link does not have, and trap 145 reports a new
+ * SystemImageGUID, which never changes here.
  */
 #ifndef FABRIC_TRAP_H
 #define FABRIC_TRAP_H

@@ -190,9 +190,9 @@ static bool is_fit_device(int fd, const struct stat *s)
 
 /*
  * Returns why the capture must not be written to a file, or NULL if it may.
- * The file must not be another user's, nor a device on which frames could have
- * effects.  A regular file that is not empty must contain a capture and have
- * only one name.
+ * A device must be one on which frames have no effects, or a terminal of this
+ * user (is_fit_device).  A regular file or a pipe must be this user's.  A
+ * regular file that is not empty must contain a capture and have only one name.
  */
 static const char *why_not(int fd)
 {

@@ -135,8 +135,8 @@ bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
-/* Clears set->got and set->hot where they are s, since no QP gets bytes from s
- * any more. */
+/* Clears those of set->got and set->hot that point to s, since no QP gets bytes
+ * from s any more. */
 static void forget_socket(struct stream_set *set, const struct stream_socket *s)
 {
 	if (set->got == s)

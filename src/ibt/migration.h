@@ -48,7 +48,7 @@ bool migration_fail_over(struct ibt *t, struct ibt_qp *q);
  */
 void migration_modified(struct ibt *t, struct ibt_qp *q, uint32_t old);
 /* A packet with MigReq 0, whose PSN fits the connection, has come from q's
- * peer. In REARM enters ARMED. */
+ * peer.  In REARM enters ARMED. */
 void migration_heard(struct ibt_qp *q);
 /* q is in ARMED, and its peer asks for a migration to a path that is not q's
  * alternate path.  Raises ENGINE_PATH_MIG_ERR and explains this event, once

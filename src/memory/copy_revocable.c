@@ -13,13 +13,13 @@
 
 /*
  * Each restartable sequence (rseq(2)) compares the word with `ended`, and its
- * last instruction is the store.  After an interrupt, the registers of
- * `rep movsb` have the addresses and the number of the bytes that are left, and
- * the registers of `rep movsq` those of the words that are left, so a restarted
- * sequence copies only these.  The kernel moves an interrupted thread to label
- * 4 before it runs a signal handler, even the handler of a fault in the
- * sequence.  So that handler finds the thread at label 4, for which
- * copy_revocable_is_at also returns true.
+ * last instruction is the store.  After an interrupt, the registers have the
+ * addresses and the number of the bytes (`rep movsb`), or of the groups of 8
+ * bytes (`rep movsq`), that are not copied yet.  So a restarted sequence copies
+ * only what is left.  The kernel moves an interrupted thread to label 4 before
+ * it runs a signal handler, even the handler of a fault in the sequence.  So
+ * that handler finds the thread at label 4, for which copy_revocable_is_at also
+ * returns true.
  *
  * The parameters of `cas` and `add` are (word, value, compare, l, old), with
  * `old` in this process's own memory.  Those of the other sequences are (to,

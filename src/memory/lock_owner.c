@@ -102,10 +102,10 @@ static void read_name(uint32_t tid, char name[512])
 }
 
 /* Reports a process for which this process has waited a second.  This process
- * waits for others only by two alocks: by the responder lock of a queue pair
- * (hca/peer_area.h), and by an access slot (hca/access.h) when it destroys a
- * queue pair, removes a region or a window, changes the rights of a region, or
- * closes the device. */
+ * waits for another process only at two alocks: the responder lock of a queue
+ * pair (hca/peer_area.h), and the lock of an access slot (hca/access.h).  This
+ * process waits at access slots when it destroys a queue pair, removes a region
+ * or a window, changes the rights of a region, or closes the device. */
 static void report_slow(alock_owner owner)
 {
 	char name[512];

@@ -369,7 +369,8 @@ static void serve_listener(struct r_iw *l, bool is_due)
 
 /* ---- requests ---- */
 
-/* Returns the IRD or ORD of the peer's request, as a depth of struct r_id. */
+/* Returns the IRD or ORD of the peer's request in the 8 bits that struct r_id
+ * has for it. */
 static uint8_t depth_of(const struct startup *mpa, uint16_t depth)
 {
 	/* If the peer has named no depth, only the device limits the depth that

@@ -77,7 +77,8 @@ static bool may_join(const struct r_id *id)
 	return may;
 }
 
-/* As rdma_join_multicast; only_sends: the queue pair is not attached. */
+/* Does the work of rdma_join_multicast.  only_sends: the queue pair is not
+ * attached to the group. */
 static int join_group(struct r_id *id, const struct sockaddr *addr,
 		      bool only_sends, void *context)
 {

@@ -33,8 +33,9 @@ struct nldev_answer {
 /* Appends the answer to one request to a->bytes.  The caller has set a->size,
  * a->portid and a->explains, and has checked that the request has
  * request->nlmsg_len bytes, and at least a header.  `devices` has `count`
- * devices, of which devices[i] has the index i (device_read).  An attribute, or
- * the fixed part of a message, for which a->bytes has no room is left out. */
+ * devices, of which devices[i] has the index i (device_read).  Leaves an
+ * attribute out if a->bytes has no room for it, and a whole message if a->bytes
+ * has no room for the message's fixed part. */
 void nldev_answer(struct nldev_answer *a, const struct nlmsghdr *request,
 		  const struct device *devices, uint32_t count);
 

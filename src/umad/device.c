@@ -61,9 +61,10 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 	return 0;
 }
 
-/* The kernel sets IsSM of a port while a program has this file open.  A fabric
- * instead sets IsSM while a program has an agent for SubnGet, so here any file
- * will do.  Returns 0, or -errno with errno set; -ENODEV: there is no such
+/* Stores the path of the file that a subnet manager keeps open.  With a file of
+ * the kernel, the kernel sets IsSM of the port meanwhile.  A fabric instead
+ * sets IsSM while a program has an agent for SubnGet, so here the file can be
+ * /dev/null.  Returns 0, or -errno with errno set; -ENODEV: there is no such
  * port. */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The UDP datagrams of RoCEv2.  One dual-stack socket on port 4791 (IBTA
- * A17.3.2.2) receives them, and sends those for which sport.h has no socket. If
- * a relay (wire/relay.h) receives instead, a socket on another port sends.
+ * A17.3.2.2) receives them, and sends those for which sport.h has no socket.
+ * If a relay (wire/relay.h) receives instead, a socket on another port sends.
  * IPv4 addresses are stored as ::ffff:a.b.c.d.
  *
  * The kernel computes UDP checksums.  The ICRC covers fields of the IPv4 header
@@ -76,8 +76,8 @@ struct udp_socket {
 	/* how many messages the last udp_receive read, with those that it
 	 * dropped */
 	size_t read;
-	/* Datagrams that udp_receive dropped: they, or their control data, were
-	 * too long. */
+	/* Datagrams that udp_receive dropped because they, or their control
+	 * data, were too long. */
 	uint64_t truncated;
 	/* Datagrams that udp_send dropped: the kernel refused them, or is_lost
 	 * was set (EBADF). */
