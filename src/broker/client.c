@@ -159,7 +159,7 @@ static int ask_first(struct client *c)
 }
 
 /* Ends the connection, because a message cannot be sent or received.  err:
- * -errno; verb: which of the two failed, in the words of the message to the
+ * -errno; verb: what this program cannot do, in the words of the message to the
  * user. */
 static void lose_by_error(struct client *c, int err, const char *verb)
 {
@@ -200,8 +200,8 @@ static void say_hello(struct client *c)
 	}
 	scm_rights_let_bring(c->unix_fd, true);
 	c->state = CLIENT_GREETING;
-	/* A client with a class waits without an end: if it closed this
-	 * connection, the broker would take it for dead. */
+	/* A client with a class waits without a limit: if the client closed
+	 * this connection, the broker would take the client for dead. */
 	c->due_ms = c->class ? UINT64_MAX : monotonic_ms() + c->patience_ms;
 	err = client_send_hello(c);
 	lose_for(c, err == -EPERM ? ask_first(c) : err);

@@ -9,8 +9,8 @@
  * The search begins with all queues in which packets wait, and removes each
  * queue that can move, now or later.  A queue can move if its first packet is
  * discarded after some time (HOQLife, LifeTimeValue).  A queue can also move if
- * its first packet will fit into the buffer at the far end.  Of the packets in
- * that buffer, only those count that wait in queues not yet removed.  The other
+ * its first packet will fit into the buffer at the far end.  A packet in that
+ * buffer counts only if it waits in a queue that is not yet removed.  The other
  * packets can leave: their receiver may fetch them, or their queue was removed.
  * The queues that are left never move, unless one of their packets is
  * discarded, for example because a link goes down.

@@ -16,8 +16,7 @@ void rx_backoff_init(struct rx_backoff *p)
 	*p = (struct rx_backoff){.trial = RX_BACKOFF_TRIAL};
 }
 
-/* Is the cost without pauses higher by more than a 32nd of the cost with
- * pauses? */
+/* Is the cost without pauses more than 33/32 of the cost with pauses? */
 static bool is_better_paused(const struct rx_backoff *p)
 {
 	return p->cost[1] + p->cost[1] / 32 < p->cost[0];

@@ -25,9 +25,9 @@ struct mpsc {
 };
 
 /* Returns whether the stack is empty.  Relaxed: another thread's push may not
- * be seen yet.  So this is for a caller that looks again later, or that has
- * just called lock_give, whose full fence makes visible each push that preceded
- * a failed lock_try (util/lock.h). */
+ * be seen yet.  So this function is for a caller that looks again later, or
+ * that has just called lock_give, whose full fence makes visible each push that
+ * preceded a failed lock_try (util/lock.h). */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
 	return !atomic_load_explicit(&s->top, memory_order_relaxed);

@@ -51,8 +51,8 @@ struct udp_socket {
 	bool v4_only;		/* the kernel has no IPv6 */
 	bool is_relayed;	/* fd is the end of a relay, wire/relay.h */
 	/* An eventfd that is never ready, which replaces the relay when the
-	 * broker has closed its end.  It is opened in advance, since no
-	 * descriptor may be free then.  -1: there is no relay. */
+	 * broker has closed its end.  The eventfd is opened in advance, since
+	 * there may be no free descriptor then.  -1: there is no relay. */
 	int silent_fd;
 	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
 	 * is a relay. */
