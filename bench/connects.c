@@ -20,7 +20,6 @@
  * adverb's.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
@@ -68,9 +67,10 @@ static void count_up(shared_u32 *word)
 
 static void count_number(const struct ibv_wc *wc)
 {
-	queue_check(wc->status == IBV_WC_SUCCESS, "connects: a receive failed");
-	queue_check(numbers[wc->wr_id] < COUNT_MAX,
-		    "connects: a number came that was not sent");
+	queue_require(wc->status == IBV_WC_SUCCESS,
+		      "connects: a receive failed");
+	queue_require(numbers[wc->wr_id] < COUNT_MAX,
+		      "connects: a number came that was not sent");
 	count_up(&shared->seen[numbers[wc->wr_id]]);
 	count_up(&shared->numbers);
 	shared_store(&has_come[wc->wr_id], true);
@@ -108,8 +108,8 @@ static void open_acceptor(struct ibv_context *context)
 	cq = ibv_create_cq(context, 2 * COUNT_MAX, NULL, completions, 0);
 	mr = ibv_reg_mr(pd, numbers, sizeof(numbers), IBV_ACCESS_LOCAL_WRITE);
 	queue_check(cq && mr && !ibv_req_notify_cq(cq, 0), "ibv_create_cq");
-	errno = pthread_create(&thread, NULL, take_numbers, NULL);
-	queue_check(!errno, "pthread_create");
+	queue_check_result(pthread_create(&thread, NULL, take_numbers, NULL),
+			   "pthread_create");
 }
 
 static void create_qp(struct rdma_cm_id *id, struct ibv_pd *its_pd,
@@ -136,15 +136,14 @@ static void accept_one(struct rdma_cm_id *id)
 
 	if (!pd)
 		open_acceptor(id->verbs);
-	queue_check(accepted < COUNT_MAX,
-		    "connects: more than COUNT_MAX requests came");
+	queue_require(accepted < COUNT_MAX,
+		      "connects: more than COUNT_MAX requests came");
 	id->context = &has_come[accepted];
 	wr.wr_id = (uint64_t)accepted++;
 	sge = (struct ibv_sge){(uintptr_t)&numbers[wr.wr_id],
 			       sizeof(numbers[0]), mr->lkey};
 	create_qp(id, pd, cq);
-	errno = ibv_post_recv(id->qp, &wr, &bad);
-	queue_check(!errno, "ibv_post_recv");
+	queue_check_result(ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
 	queue_check(!rdma_accept(id, &param), "rdma_accept");
 }
 
@@ -280,8 +279,8 @@ static void resolve_routes(struct opener *o)
 			resolved++;
 			break;
 		default:
-			queue_check(false,
-				    "connects: an address is not resolved");
+			queue_require(false,
+				      "connects: an address is not resolved");
 		}
 	}
 }
@@ -346,14 +345,14 @@ static void send_all(struct opener *o)
 					       .send_flags = IBV_SEND_SIGNALED |
 							     IBV_SEND_INLINE};
 
-		errno = ibv_post_send(o->ids[i]->qp, &wr, &bad);
-		queue_check(!errno, "ibv_post_send");
+		queue_check_result(ibv_post_send(o->ids[i]->qp, &wr, &bad),
+				   "ibv_post_send");
 	}
 	for (int i = 0; i < o->count; i++) {
 		while ((n = ibv_poll_cq(o->cq, 1, &wc)) == 0)
 			sched_yield();
-		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS,
-			    "connects: a SEND failed");
+		queue_require(n == 1 && wc.status == IBV_WC_SUCCESS,
+			      "connects: a SEND failed");
 	}
 }
 
@@ -415,9 +414,9 @@ static void run_threads(pid_t acceptor)
 	for (int i = 0; i < threads; i++) {
 		openers[i].first = count * i / threads;
 		openers[i].count = count * (i + 1) / threads - openers[i].first;
-		errno = pthread_create(&thread[i], NULL, open_some,
-				       &openers[i]);
-		queue_check(!errno, "pthread_create");
+		queue_check_result(pthread_create(&thread[i], NULL, open_some,
+						  &openers[i]),
+				   "pthread_create");
 	}
 	for (int i = 0; i < threads; i++) {
 		pthread_join(thread[i], NULL);

@@ -8,7 +8,6 @@
  * qps is linked with the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +66,12 @@ static double measure_write(struct ibv_qp **qps, int count)
 		struct ibv_wc wc;
 		int n;
 
-		errno = ibv_post_send(qps[i % count], &wr, &bad);
-		queue_check(errno == 0, "ibv_post_send");
+		queue_check_result(ibv_post_send(qps[i % count], &wr, &bad),
+				   "ibv_post_send");
 		while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
 			;
-		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS,
-			    "ibv_poll_cq");
+		queue_require(n == 1 && wc.status == IBV_WC_SUCCESS,
+			      "qps: a WRITE failed");
 	}
 	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }

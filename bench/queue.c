@@ -2,6 +2,8 @@
 #include "queue.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "raw.h"
 
@@ -13,12 +15,30 @@ void queue_check(bool good, const char *what)
 		raw_die(what);
 }
 
+void queue_check_result(int err, const char *what)
+{
+	if (!err)
+		return;
+	errno = err;
+	raw_die(what);
+}
+
+void queue_require(bool good, const char *sentence)
+{
+	if (good)
+		return;
+	fprintf(stderr, "%s\n", sentence);
+	exit(1);
+}
+
 struct queue_device queue_open(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct queue_device d;
 
-	queue_check(list && list[0], "ibv_get_device_list");
+	queue_check(list, "ibv_get_device_list");
+	queue_require(list[0], "bench: there is no RDMA device; run the "
+			       "program under adverb run");
 	d.context = ibv_open_device(list[0]);
 	queue_check(d.context, "ibv_open_device");
 	ibv_free_device_list(list);
@@ -74,17 +94,19 @@ void queue_connect(const struct queue_device *d, struct ibv_qp *qp,
 				  .rnr_retry = 7,
 				  .max_rd_atomic = 16};
 
-	errno = modify_qp(qp, init,
-			  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				  IBV_QP_ACCESS_FLAGS);
-	queue_check(errno == 0, "ibv_modify_qp to INIT");
-	errno = modify_qp(qp, rtr,
-			  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				  IBV_QP_MIN_RNR_TIMER);
-	queue_check(errno == 0, "ibv_modify_qp to RTR");
-	errno = modify_qp(qp, rts,
-			  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-	queue_check(errno == 0, "ibv_modify_qp to RTS");
+	queue_check_result(modify_qp(qp, init,
+				     IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					     IBV_QP_ACCESS_FLAGS),
+			   "ibv_modify_qp to INIT");
+	queue_check_result(modify_qp(qp, rtr,
+				     IBV_QP_AV | IBV_QP_PATH_MTU |
+					     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					     IBV_QP_MAX_DEST_RD_ATOMIC |
+					     IBV_QP_MIN_RNR_TIMER),
+			   "ibv_modify_qp to RTR");
+	queue_check_result(modify_qp(qp, rts,
+				     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					     IBV_QP_MAX_QP_RD_ATOMIC),
+			   "ibv_modify_qp to RTS");
 }

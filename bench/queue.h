@@ -24,6 +24,11 @@ struct queue_device {
 
 /* Unless @good, prints @what and the text of errno, and ends the program. */
 void queue_check(bool good, const char *what);
+/* Does the work of queue_check for the result of a call that returns an errno
+ * value, or 0, and sets no errno. */
+void queue_check_result(int err, const char *what);
+/* Unless @good, prints @sentence and ends the program. */
+void queue_require(bool good, const char *sentence);
 /* Opens the first device. */
 struct queue_device queue_open(void);
 /* Creates a QP in RESET for @depth requests and @depth receives, each of one

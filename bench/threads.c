@@ -208,7 +208,8 @@ static void post_receives(struct end *e, uint32_t count)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	while (count--)
-		queue_check(!ibv_post_recv(e->qp, &wr, &bad), "ibv_post_recv");
+		queue_check_result(ibv_post_recv(e->qp, &wr, &bad),
+				   "ibv_post_recv");
 }
 
 static void *receive_forever(void *arg)
@@ -240,9 +241,10 @@ static _Noreturn void be_passive(void)
 		queue_connect(&d, ends[i].qp, ends[i].pair->active_qpn);
 		if (options.op == OP_SEND) {
 			post_receives(&ends[i], DEPTH);
-			queue_check(!pthread_create(&thread, NULL,
-						    receive_forever, &ends[i]),
-				    "pthread_create");
+			queue_check_result(pthread_create(&thread, NULL,
+							  receive_forever,
+							  &ends[i]),
+					   "pthread_create");
 		}
 		shared_store(&ends[i].pair->passive, STEP_CONNECTED);
 	}
@@ -296,8 +298,8 @@ static uint64_t send_requests(struct end *e, struct requests *r, int64_t ns)
 		uint32_t n;
 
 		while (outstanding + options.list <= DEPTH) {
-			queue_check(!ibv_post_send(e->qp, r->wr, &bad),
-				    "ibv_post_send");
+			queue_check_result(ibv_post_send(e->qp, r->wr, &bad),
+					   "ibv_post_send");
 			outstanding += options.list;
 		}
 		n = poll_end(e);
@@ -348,9 +350,9 @@ static void run_threads(void)
 	for (uint32_t i = 0; i < options.count; i++)
 		create_worker(&ends[i], &d, (int)i);
 	for (uint32_t i = 0; i < options.count; i++)
-		queue_check(!pthread_create(&threads[i], NULL, run_worker,
-					    &ends[i]),
-			    "pthread_create");
+		queue_check_result(
+			pthread_create(&threads[i], NULL, run_worker, &ends[i]),
+			"pthread_create");
 	for (uint32_t i = 0; i < options.count; i++)
 		pthread_join(threads[i], NULL);
 }
