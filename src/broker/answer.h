@@ -50,10 +50,10 @@ void answer_remote_all(struct server *s, uint64_t now_ns);
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* Answers PROTO_ARENA: tells c where the arena of the process that has a class
- * is, if that process is of the same user as c and shows its arena; otherwise
- * tells c why not (enum proto_arena).  The kernel lets c's process open that
- * arena only if c's process may debug the arena's owner (ptrace(2)).  now_ms:
- * CLOCK_MONOTONIC. */
+ * is, if that process is of the same user as c and shows its arena, and not too
+ * many descriptors are in flight; otherwise tells c why not (enum proto_arena).
+ * The kernel lets c's process open that arena only if c's process may debug the
+ * arena's owner (ptrace(2)).  now_ms: CLOCK_MONOTONIC. */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
 /* Answers PROTO_SOURCE: says whether the user of the process that has a class

@@ -11,13 +11,13 @@
 
 /*
  * Copies to m the fields of msg, a message of the peer: those of the peer's
- * queue pair, the answer about the alternate path (failover), the private data
- * of the peer's program, and whether msg is a SIDR_REQ or SIDR_REP.  A message
- * of kind 0 has no private data.  From a REQ or SIDR_REQ, also copies the ports
- * of both sides or, if m->is_ib is set, the port of the receiver alone.  With
- * m->is_ib the sender's port is in the private data, if the message has it, and
- * the client reads it there.  From a REQ with m->is_ib set, also copies the
- * paths.  Other members of m keep their values.
+ * queue pair and CA, ECE, the answer about the alternate path (failover), the
+ * private data of the peer's program, and whether msg is a SIDR_REQ or
+ * SIDR_REP.  A message of kind 0 has no private data.  From a REQ or SIDR_REQ,
+ * also copies the ports of both sides or, if m->is_ib is set, the port of the
+ * receiver alone.  With m->is_ib the sender's port is in the private data, if
+ * the message has it, and the client reads it there.  From a REQ with m->is_ib
+ * set, also copies the paths.  Other members of m keep their values.
  */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
 /* Copies from m, a client's message, to msg, a message to the peer: the fields

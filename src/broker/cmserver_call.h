@@ -12,8 +12,9 @@ struct cmserver;
 struct cmserver_client;
 
 /* Executes the client's request m, whose version and length have been checked,
- * and whose other fields may be anything.  Fills *reply, except for `serial`
- * and `err`.  Returns 0, or -errno for `err`. */
+ * and whose other fields may be anything.  Stores in *reply what the request
+ * gives: a new id, the bound port, or a note (cmserver_object_note).  The
+ * caller fills in the other members.  Returns 0, or -errno for `err`. */
 int cmserver_call(struct cmserver *s, struct cmserver_client *c,
 		  const struct cmproto *m, uint64_t now_ns,
 		  struct cmproto *reply);

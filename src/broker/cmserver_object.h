@@ -62,7 +62,7 @@ struct cmserver {
 	uint32_t fresh; /* how many entries of object[] were ever used */
 	/* how many entries below `fresh` are free now */
 	uint32_t free_count;
-	/* the indexes of these entries, in its first free_count words */
+	/* the first free_count words: the indexes of the free entries */
 	uint32_t free_list[CMSERVER_OBJECTS];
 	struct cm_doubts doubts; /* peers that may have lost a connection */
 };

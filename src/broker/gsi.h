@@ -72,8 +72,8 @@ struct gsi_block {
 /*
  * The frames of one owner that wait.  The queues are served in turns, a block
  * in a turn, so that no user's frames wait for all frames of another user.
- * Those to a dead address fill the socket until the kernel gives up its
- * question for the link-layer address, after seconds.
+ * Frames to an address at which no host answers fill the socket until the
+ * kernel gives up its question for the link-layer address, after seconds.
  */
 struct gsi_queue {
 	struct gsi_queue *next; /* the queue that has the turn after this one */

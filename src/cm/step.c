@@ -10,8 +10,8 @@
 #include "cm/conv.h"
 #include "util/check.h"
 
-/* The first wait for an answer, unless the conversation is_strict.  Each
- * further wait is twice as long, up to the conversation's timeout. */
+/* The first wait for an answer, unless conv.is_strict is set.  Each further
+ * wait is twice as long, up to the conversation's timeout. */
 #define FIRST_NS 250000000u
 
 /* The constants *_EXP and WAIT_MAX are exponents: n stands for 4.096 us * 2^n.
@@ -322,8 +322,8 @@ static void peer_responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_RESPONSE, msg);
 }
 
-/* msg is the peer's RTU; its kind is 0 if the consumer has called cm_establish.
- */
+/* msg is the peer's RTU or, if the consumer has called cm_establish, a message
+ * of kind 0. */
 static void peer_connected(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -377,7 +377,7 @@ static void no_answer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_UNREACHABLE, NULL);
 }
 
-/* No try of our REQ or REP was answered. */
+/* The tries of our REQ or REP are used up. */
 static void give_up(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {

@@ -147,7 +147,8 @@ void *engine_released(struct engine *e)
 }
 
 /* Executes the next requests of q, or a piece of a long one.  Returns the bytes
- * copied, plus 1 for each request; 0: no request can be executed now. */
+ * copied; adds 1 for each request or piece of a connected QP, and the bytes of
+ * the GRH for a datagram.  0: no request was executed. */
 static uint32_t execute_piece(struct engine *e, struct ibt_qp *q,
 			      uint64_t now_ns)
 {

@@ -129,7 +129,7 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 		return;
 	if (*slot && !is_quiet(*slot))
 		return;
-	/* also words that a removed queue pair has left (shm_ack_removed) */
+	/* A removed queue pair may have left its words (shm_ack_removed). */
 	clear_words(b, index_of(q->qp->qpn));
 	*slot = q;
 	q->acks.sent = q->acks.taken = q->resp.epsn;

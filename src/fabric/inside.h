@@ -33,8 +33,9 @@ enum {
 	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
 	LANES = 8, /* data VLs of a port */
-	/* Bytes of a packet that has a struct payload: more than all header
-	 * fields that the fabric reads. */
+	/* How many bytes a struct payload has of a packet whose other bytes
+	 * are lent (`lender`).  The fabric reads no header field behind these
+	 * bytes. */
 	PAYLOAD_HEAD = 128,
 	HOPS_MAX = 64,	   /* a packet with more hops is dropped */
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
@@ -176,7 +177,7 @@ struct packet {
 	uint16_t slid, dlid;
 	uint8_t sl;
 	uint8_t hops; /* the links that the packet has crossed or waits for */
-	uint32_t src_qp; /* 0: also a packet that has no DETH */
+	uint32_t src_qp; /* 0 also if the packet has no DETH */
 	uint32_t dest_qp;
 	uint32_t qkey; /* only if the packet has a DETH */
 	bool has_grh;  /* the packet has a GRH */

@@ -17,7 +17,7 @@
 /* After this time a new measurement begins, since NTP changes the rate of the
  * clock. */
 #define BASE_MAX   1000000000u
-#define SURE_TICKS 4096 /* cycles in 1 to 4 us */
+#define SURE_TICKS 4096 /* 1 us at 4 GHz, 4 us at 1 GHz */
 #define BEHIND_NS  64	/* two processors' counters differ by less */
 /* A part of 1/SLOW is subtracted from the rate, to keep results behind the
  * clock. */

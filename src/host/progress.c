@@ -31,7 +31,7 @@
 
 #define TURN_ROUNDS 4	     /* batches that one turn reads */
 #define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS   10000000 /* a timer late by more shows a sleep */
+#define ASLEEP_NS   10000000 /* if a timer is later, the process has slept */
 #define VAIN_POLLS  20000    /* about a millisecond of polls */
 #define TX_ROUNDS   16	    /* batches that one call of transmit_frames sends */
 #define CHECK_NS    1000000 /* between calls of progress_has_files */
@@ -658,9 +658,10 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 	}
 	if (!take_posts(p)) {
 		direct_select_could_not(skipped);
-		/* This waits for the post locks if a doorbell was pushed
-		 * meanwhile: the thread that pushed it found the progress lock
-		 * taken, so perhaps no other thread serves the doorbell. */
+		/* progress_release waits for the post locks if a doorbell was
+		 * pushed meanwhile: the thread that pushed the doorbell found
+		 * the progress lock taken, so perhaps no other thread serves
+		 * the doorbell. */
 		progress_release(p);
 		return;
 	}

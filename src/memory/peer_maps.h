@@ -3,7 +3,8 @@
  * Mappings, in this process, of memory that a peer shares.  They translate the
  * peer's addresses to addresses of this process.
  *
- * The peer publishes a row for each mapping of its own (hca/share.h).
+ * The peer publishes a row for each shared mapping of a file in which it has
+ * registered memory, for at most SHARE_MAX mappings (hca/share.h).
  * peer_maps_look maps the memory of each new row.  If the memory cannot be
  * mapped, copies go by system calls.  When the peer withdraws a row, this
  * process no longer uses its mapping of the row, and the next peer_maps_look

@@ -341,9 +341,9 @@ static void say_unsent(int err, int length)
 		say_lost(err);
 }
 
-/* Waits until the socket has room.  A signal does not end the wait, since the
- * kernel's write(2), which umad_send stands for, does not wait.  Returns
- * whether the socket has room. */
+/* Waits until the socket has room.  A signal does not end the wait: with an
+ * adapter of the kernel umad_send is one write(2), which does not wait and so
+ * does not fail with EINTR.  Returns whether the socket has room. */
 static bool await_room(int portid)
 {
 	int err;

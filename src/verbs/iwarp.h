@@ -43,8 +43,8 @@ struct verbs_iwarp {
 		      const void *arg);
 	/* Writes a TCP connection that ends without a queue pair into the
 	 * capture, if there is one (capture_stream_refused of
-	 * host/capture_stream.h).  Takes no lock but that of the capture.  The
-	 * caller keeps s->fd. */
+	 * host/capture_stream.h).  Takes only the locks that host/capture.h
+	 * names.  The caller keeps s->fd. */
 	void (*capture_refused)(const struct host_stream *s);
 	/* Writes a packet of SCTP, which was sent or received, into the
 	 * capture, if there is one (capture_sctp of host/capture.h).  The ports
