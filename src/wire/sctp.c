@@ -551,12 +551,13 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 {
 	struct sockaddr_in6 carrier = carrier_of(at);
 	in_port_t port = at->sin6_port;
-	int fd;
+	int fd = -EADDRINUSE; /* the result if no port is free */
 
 	pthread_mutex_lock(&lock);
-	fd = fd_identity_note(open_socket(&carrier, port, is_v6_only));
-	if (fd >= 0 && !port && sctp_conn_all.options.is_raw)
+	if (!port && sctp_conn_all.options.is_raw)
 		port = choose_port();
+	if (port || !sctp_conn_all.options.is_raw)
+		fd = fd_identity_note(open_socket(&carrier, port, is_v6_only));
 	if (fd >= 0 && port)
 		note_bound(fd, &carrier, port);
 	pthread_mutex_unlock(&lock);
