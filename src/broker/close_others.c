@@ -15,7 +15,8 @@ static bool close_range_to(unsigned first, unsigned last)
 	return first > last || !syscall(SYS_close_range, first, last, 0);
 }
 
-/* True: the kernel has closed them. */
+/* Closes all descriptors from FIRST_FD on, except `kept`.  False: the kernel
+ * lacks or refuses close_range(2). */
 static bool close_ranges(int kept)
 {
 	if (kept < FIRST_FD)

@@ -10,9 +10,9 @@ struct phase {
 	bool is_resumed; /* a conversation in this state can continue */
 	/* The note's message is sent at once: the peer may not have got it. */
 	bool is_repeated;
-	/* The kind of the message that the note must have, 0: none.  The
-	 * message is sent again by a retry, or when the peer repeats its own
-	 * message. */
+	/* The kind of the message that the note must have, 0: none.  In most
+	 * states this message may be sent again: by a retry, or when the peer
+	 * repeats its own message. */
 	enum cmmsg_kind last_sent;
 };
 

@@ -75,8 +75,8 @@ static bool is_about(const struct source *o, const struct inaddr *from,
 }
 
 /* Queues a question to the engine's caller.  False: SOURCE_ASKS questions were
- * asked in the present SOURCE_ASK_NS, or SOURCE_ASKS questions still wait for
- * engine_wants_source. */
+ * asked in the SOURCE_ASK_NS that began at asks_ns, or SOURCE_ASKS questions
+ * still wait for engine_wants_source. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
 {

@@ -25,7 +25,8 @@ enum {
 	AT_SRC_QP = BTH_BYTES + 5,
 	DETH_END = BTH_BYTES + 8,
 	GID_MULTICAST = 0xff, /* first byte of a multicast GID */
-	ORPHANS_MAX = 65536,  /* no end opens at this many data_ends.orphans */
+	/* While data_ends.orphans is at least this number, no end is opened. */
+	ORPHANS_MAX = 65536,
 };
 
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
@@ -307,7 +308,7 @@ static void send_packet(struct packet *p)
 		data_end_take(copy);
 }
 
-/* As data_lend (is_lent) or data_send. */
+/* Does what data_lend (is_lent) or data_send does. */
 static int send_bytes(struct data_end *end, const uint8_t *bytes, size_t n,
 		      bool is_lent)
 {

@@ -37,8 +37,9 @@ static bool take_flag(shared_flag *flag)
 	if (!shared_load(flag))
 		return false;
 	/* If the other side sets the flag again between the load and this
-	 * store, the flag is lost.  That does no harm: the caller's message,
-	 * which follows, wakes the other side, which then looks again. */
+	 * store, the flag is lost.  That does no harm: after this function has
+	 * returned true, this side wakes the other side, which then looks at
+	 * the ring again. */
 	shared_store(flag, 0);
 	return true;
 }
@@ -134,7 +135,8 @@ static void read_tail(struct packet_ring_in *in)
 		in->tail = tail;
 }
 
-/* Steps over the blocks up to the end, in which there is no packet. */
+/* Steps over the blocks from in->head to the end of the ring, which contain no
+ * packet. */
 static void skip_rest(struct packet_ring_in *in)
 {
 	uint32_t rest = BLOCKS - place_of(in->head);

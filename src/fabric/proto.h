@@ -23,8 +23,9 @@
  * if it drops the packet because of the packet's Q_Key: as a message of its
  * own, with FABRIC_PROTO_REFUSED as LVer in the first byte.  While too many of
  * the program's packets wait for their receivers, the fabric does not read the
- * socket, so the socket fills.  The data end exists until the program closes
- * the socket or the connection.
+ * socket, so the socket fills; but it always reads the socket of a data end
+ * that uses rings.  The data end exists until the program closes the socket or
+ * the connection.
  *
  * The answer to FABRIC_PROTO_RING carries a memory file with two rings for the
  * packets of a data end (packet_ring.h).  The request carries an eventfd.  If

@@ -388,8 +388,8 @@ static void free_oldest_done(struct end *end)
 		}
 }
 
-/* Frees the MAD, and keeps the rest of the transfer for DONE_MS: it is needed
- * to answer repeated segments. */
+/* Frees the MAD, and keeps the rest of the transfer for DONE_MS, to answer
+ * repeated segments. */
 static void keep_done(struct end *end, struct rmpp_in *in)
 {
 	if (end->finished_count == TRANSFERS_MAX)

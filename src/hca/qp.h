@@ -80,9 +80,10 @@ enum qp_wait {
 };
 
 /*
- * Counts of a QP's work, which `adverb top` reads at any time.  Written with
- * plain stores under the progress lock or, by initiator_apart_post and
- * initiator_apart_resume, under the QP's post lock alone.
+ * Counts of a QP's work, which `adverb top` reads at any time.  The QP's
+ * process writes them with plain stores, under the progress lock or, in
+ * initiator_apart_post and initiator_apart_resume, under the QP's post lock
+ * alone.
  */
 struct qp_stats {
 	/* The _packets members count packets, pieces of direct requests, or

@@ -46,9 +46,10 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
-/* An iWARP QP requires none of these attributes, and most have no effect on it:
- * only the ranges of numbers are checked.  Programs set, for example, a timer
- * on every device, and hardware iWARP adapters ignore the timer. */
+/* All attributes except the capacities (HCA_QP_CAP).  A transition of an iWARP
+ * QP requires none of them, and most have no effect on such a QP: only the
+ * ranges of numbers are checked.  Programs set, for example, a timer on every
+ * device, and hardware iWARP adapters ignore the timer. */
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
 

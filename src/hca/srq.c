@@ -123,8 +123,8 @@ uint32_t srq_limit(const struct srq *s)
 }
 
 /* If fewer receives are posted than the limit, disarms the limit and raises its
- * event.  True: an event was raised and not reported, perhaps by another
- * thread, which may be stopped before it reports the event. */
+ * event.  True: an event was raised and was not reported yet.  Another thread
+ * may have raised the event, and may be stopped before it reports the event. */
 static bool is_low(const struct srq *s, struct srq_shared *shared)
 {
 	uint32_t limit = atomic_load(&shared->limit);

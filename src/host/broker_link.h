@@ -3,10 +3,11 @@
  * The connection of this process to the broker.  The functions that ask a
  * question do not wait: a later broker_link_turn receives the answer.
  *
- * Lock: the progress lock, with two exceptions.  The host calls
- * broker_link_socket, broker_link_close and broker_link_tree while no other
- * thread uses this file.  broker_link_class and the functions for the thread
- * that waits need no lock.
+ * Lock: the progress lock, with two exceptions.  While the host starts or ends,
+ * no other thread uses this file, and the host calls the functions without the
+ * lock: broker_link_socket, broker_link_close and broker_link_tree are called
+ * only then.  broker_link_class and the functions for the thread that waits
+ * need no lock.
  */
 #ifndef HOST_BROKER_LINK_H
 #define HOST_BROKER_LINK_H

@@ -357,8 +357,9 @@ struct host *host_get(const struct host_sink *sink)
 	return h;
 }
 
-/* Sends what is left at the end of a program that has not destroyed its
- * objects.  Does nothing while a thread makes or frees the host. */
+/* Called when the program ends.  If the program has not destroyed its objects,
+ * sends what is still to be sent.  Does nothing while a thread makes or frees
+ * the host. */
 __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
 	if (the_owner != getpid() || !lock_try(&host_once))
@@ -549,8 +550,8 @@ int host_mcast_detach(struct host *h, struct ibt_qp *side,
 	return err;
 }
 
-/* Asks the broker ahead for the arena of a connected QP's peer, if the peer is
- * on this host. */
+/* Asks the broker for the arena of a connected QP's peer, before a request
+ * needs the arena, if the peer is on this host. */
 static void expect_peer(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;

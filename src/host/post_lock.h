@@ -29,8 +29,8 @@
 
 #define POST_LOCK_VAIN_NS 100000 /* see post_lock_insist */
 
-/* The lock of all queue pairs with one number (engine_qp_post_lock), and the
- * members that the lock guards. */
+/* The lock of all queue pairs for which engine_qp_post_lock returns the same
+ * number, and the members that the lock guards. */
 struct post_lock {
 	_Alignas(HCA_APART) struct lock lock;
 	struct clock clock; /* tells the time to the holder of this lock */
@@ -65,7 +65,7 @@ struct post_lock {
  * all members but `of`, is_served and is_wanted. */
 struct post_locks {
 	struct post_lock of[ENGINE_POST_LOCKS];
-	uint32_t mask;	/* a bit for each number that a QP has had */
+	uint32_t mask;	/* a bit for each lock that is in use (post_lock_add) */
 	bool are_taken; /* the holder of the progress lock has the post locks */
 	/* When post_lock_insist was first called since the locks were last
 	 * taken; 0: it was not called. */
@@ -99,10 +99,10 @@ bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
 /* Releases the locks that post_lock_take_all, post_lock_try_all or
  * post_lock_insist has taken; does nothing if none are taken. */
 void post_lock_give_all(struct post_locks *p);
-/* Called before a queue pair with this number is created: makes the lock one of
- * those in use, and takes it.  The caller has all post locks.  Unless the lock
- * is in use already, the call releases them and takes them again, so another
- * thread may execute requests meanwhile. */
+/* Called before a queue pair is created whose post lock has this number: makes
+ * the lock one of those in use, and takes it.  The caller has all post locks
+ * that are in use.  Unless the lock is in use already, the call releases them
+ * and takes them again, so another thread may execute requests meanwhile. */
 void post_lock_add(struct post_locks *p, uint32_t number);
 /*
  * Takes a post lock, and waits for it about as long as a turn of progress

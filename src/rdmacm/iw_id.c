@@ -46,8 +46,8 @@ static int open_socket(struct r_iw *iw, const struct r_id *id,
 	return err ? err : r_iw_bind_socket(iw, id, addr);
 }
 
-/* As r_iw_bind, under r_lock, for an id with an object; after a failure the
- * object stays. */
+/* Does what r_iw_bind does, under r_lock, for an id that has an object.  After
+ * a failure the object stays. */
 static int bind_id(struct r_id *id, const struct sockaddr *addr)
 {
 	struct rdma_addr *a = &id->base.route.addr;

@@ -140,7 +140,7 @@ static uint32_t copy_next(struct asked *to, uint64_t serial, bool only_new)
 	return count;
 }
 
-/* Posts those of these events that need not wait or have no round left, unless
+/* Posts the events of a batch that need not wait or have no round left, unless
  * they were posted or freed meanwhile.  is_new_round: a round begins. */
 static void settle_batch(const struct asked *of, uint32_t count,
 			 bool is_new_round)

@@ -174,7 +174,7 @@ bool sctp_path_address(int fd, struct sockaddr_in6 *at)
 		return true;
 	widen_address(at);
 	if (option_of(fd, SO_TYPE) == SOCK_RAW)
-		at->sin6_port = 0; /* the kernel names IPPROTO_SCTP */
+		at->sin6_port = 0; /* the kernel has stored IPPROTO_SCTP */
 	return true;
 }
 
@@ -204,10 +204,10 @@ static bool hand_over(int fd, const struct msghdr *m)
 	return false;
 }
 
-/* Names the source address in each message: for a socket that is bound to all
- * addresses, the kernel would choose the source by the route alone, but the
- * packets of an association must come from the address that the peer has
- * called. */
+/* Names the source address, p->local, in each message.  Otherwise, for a socket
+ * that is bound to all addresses, the kernel would choose the source by the
+ * route alone, but all packets of an association must come from the address
+ * that the peer knows.  If p->local is 0.0.0.0, the kernel chooses. */
 static bool send_ipv4(const struct sctp_path *p, const void *packet, size_t n)
 {
 	struct sockaddr_in to = narrow_address(&p->remote);
