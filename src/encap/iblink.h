@@ -70,8 +70,9 @@ struct iblink_inner {
 /* Reads the packet of `len` bytes at p, VCRC included.  Returns true if the
  * packet's frame (lrh_frame) and its ICRC are right; else *h and *inner are
  * undefined.  h->grh is set if h->lrh.lnh is LRH_NEXT_GLOBAL.  Ignores the
- * VCRC: the fabric's process checks the VCRC of a packet that has left the
- * sender's memory before the fabric took it (data_send, data_lend). */
+ * VCRC: the fabric's process has checked the VCRC that the sender has written
+ * (data_send), or has read the packet in the memory in which the sender has
+ * made it (data_lend). */
 bool iblink_open(const uint8_t *p, size_t len, struct iblink *h,
 		 struct iblink_inner *inner);
 

@@ -148,7 +148,7 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	b->is_open = bytes == f->segment && !is_by_lid;
 }
 
-/* Returns the path of a connected QP by LID, as burst_path_of does. */
+/* Does the work of burst_path_of for a connected QP by LID. */
 static struct burst_path path_by_lid(const struct ibt_qp *q)
 {
 	const struct hca_ah *ah = &q->qp->attr.ah;

@@ -352,7 +352,7 @@ void data_settle(struct fabric *f)
 		packet_settle(OF_LENT(l));
 }
 
-/* May the end have received the datagram? */
+/* Is the packet a datagram that the end may have received? */
 static bool is_received(const struct data_end *end, const struct packet *p)
 {
 	if (p->dlid >= MLID_FIRST)

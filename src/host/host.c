@@ -86,8 +86,8 @@ static struct engine_without read_without(void)
 }
 
 /* Stores the interface and kind of each device.  engine_publish shows them to
- * the broker beside the device's counters, because the same number may mean
- * different devices in different processes. */
+ * the broker beside the device's counters, because one index may mean different
+ * devices in different processes. */
 static void store_links(struct hca *hca)
 {
 	const struct device *devices;
