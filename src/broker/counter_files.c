@@ -88,8 +88,8 @@ void counter_files_end(struct counter_files *t, int page_fd)
 	t->is_due = true;
 }
 
-/* Computes the value that each file would have if it had begun with 0 under
- * this broker. */
+/* Computes for each file what this broker has counted, which is to be added to
+ * the row's base[]. */
 static void count_row(const struct counter_files_row *r,
 		      uint64_t value[COUNTERS_FILES])
 {
@@ -101,8 +101,8 @@ static void count_row(const struct counter_files_row *r,
 		value[i] = counters_value(i, sum);
 }
 
-/* Returns the number in a file; 0: there is none.  O_NONBLOCK: the open of a
- * FIFO that has the file's name would wait for a writer. */
+/* Returns the number in a file; 0: there is none.  Without O_NONBLOCK the open
+ * of a FIFO that has the file's name would wait for a writer. */
 static uint64_t read_file(int folder, const char *name)
 {
 	int fd = openat(folder, name,

@@ -28,9 +28,10 @@ bool other_version_has_port(void);
  * most.  False: no such broker has the port, and text is left as it is.
  */
 bool other_version_name(char *text, size_t size);
-/* Writes to text, of size bytes, a sentence without a full stop: the process
- * `who` is a broker of the version in m, and what to do about it.  m: the
- * message by which the broker has introduced itself, or only its version. */
+/* Writes to text, of size bytes, a sentence without a full stop.  The sentence
+ * says that the process `who` is a broker of the version in m, and what the
+ * user can do.  m: the message by which the broker has introduced itself, or a
+ * message of which only the version is set. */
 void other_version_say(const struct ucred *who, const struct proto *m,
 		       char *text, size_t size);
 

@@ -682,9 +682,10 @@ static int write_now(void)
 	return err;
 }
 
-/* Prints a message if the folder has other files, or if others may write to it.
- * If the folder cannot be written, the shim prints a message when a program
- * looks for the tree. */
+/* Prints a message if the folder has other files, or if runtime_tree_make gave
+ * -EPERM, for example because others may write to the folder.  If the folder is
+ * not there and cannot be made, the shim prints a message when a program that
+ * `adverb run` has started looks for the tree. */
 static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)

@@ -78,8 +78,8 @@ static void count_discard(const struct packet *p)
 
 void data_end_count_lost(struct packet *p)
 {
-	/* A packet that has crossed no link counts at no link.  Such a
-	 * multicast packet may have its payload in common with the packet that
+	/* A packet that has crossed no link is not counted.  Such a multicast
+	 * packet may have its payload in common with the packet that
 	 * send_packet has sent to the switches, so is_lost must stay false
 	 * here. */
 	if (!p->in || p->payload->is_lost)

@@ -56,8 +56,9 @@ bool port_info_enforces_out(const struct port *port);
 /* Returns HOQLife of a switch's port in ms: how long a packet may be the first
  * in the port's egress queue (lane.c), or the first that waits for a data end
  * at the other end of the link (data_end.c), before it is discarded.  For a
- * port of an adapter or router returns 1000, which counts only in data_end.c;
- * such a port's queue has no limit.  FABRIC_NEVER: no limit. */
+ * port of an adapter or router returns 1000, a limit that only data_end.c
+ * applies: a packet may be the first in such a port's queue for any time.
+ * FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Returns the time in ms that `life`, a value of HOQLife or of SwitchInfo's
  * LifeTimeValue, means: 4.096 us times 2 to the power `life`, rounded up to ms;

@@ -36,7 +36,7 @@ struct arena_page {
 	aoff next, end;
 };
 
-/* At offset 0. */
+/* The header of an arena, at offset 0. */
 struct arena_hdr {
 	uint64_t magic;	   /* ARENA_MAGIC */
 	uint64_t size;	   /* bytes */

@@ -18,8 +18,8 @@
 #include "util/shared.h"
 
 enum {
-	LINK_REACH_MAX = 32,	/* queue pairs that are asked about at once */
-	LINK_REACH_ARENAS = 32, /* programs that are asked about at once */
+	LINK_REACH_MAX = 32,	/* the most questions about queue pairs */
+	LINK_REACH_ARENAS = 32, /* the most questions for arenas that wait */
 };
 
 enum link_reach_is {

@@ -74,8 +74,8 @@ static int get_rings(struct link_ring *r, int control, struct fabric_proto *m)
 	return err;
 }
 
-/* Is err only the reason why this data end has no rings?  The connection is
- * still good then. */
+/* Does err mean only that this data end gets no rings, while the connection is
+ * still good? */
 static bool is_refusal(int err)
 {
 	return err != -EPROTO && err != -ECONNRESET && err != -EPIPE &&

@@ -11,7 +11,7 @@
 /* After more dry looks in a row, peers are told that the socket is empty. */
 #define DRY_LOOKS    8
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
-#define IN_VAIN_MAX  3	    /* that time is doubled at most 3 times */
+#define IN_VAIN_MAX  3	    /* POSTING_NS is doubled at most 3 times */
 #define SLOWNESS_MAX 64
 #define MIND_AFTER   8 /* unanswered posts until the thread looks */
 /* For how long after the last such post the thread looks. */

@@ -66,8 +66,9 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 	return true;
 }
 
-/* Ends the wait for the peer's first FPDU, or for any bytes of the peer.  The
- * deadline becomes that of stream_set_close, or none if that was not called. */
+/* Ends the wait for the peer's first FPDU, or for any bytes of the peer.  If
+ * stream_set_close was called, the deadline becomes that of stream_set_close;
+ * otherwise there is no deadline any more. */
 static void end_wait(struct stream_set *set, struct stream_socket *s,
 		     uint64_t now_ns)
 {
@@ -177,8 +178,9 @@ void stream_set_drain(struct stream_set *set)
 
 /* ---- sending ---- */
 
-/* The engine has no more bytes for s now: ends the connection if the QP is done
- * with it, or sends FIN if stream_set_close was called. */
+/* The engine has no more bytes for s now.  Ends the connection if the QP is
+ * done with it.  Otherwise sends FIN, if stream_set_close was called and no
+ * request or response is left to be sent. */
 static void finish_socket(struct stream_set *set, struct engine *e,
 			  struct stream_socket *s, uint64_t now_ns)
 {

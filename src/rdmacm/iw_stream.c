@@ -26,8 +26,8 @@
 #define READY_NS 10000000000
 /* Unless ADVERB_STRICT is on: how long the responder waits in the client-server
  * model for the initiator's first FPDU.  Then the responder sends what its
- * program has posted.  Some programs need this, since their server sends first:
- * adapters that do not wait, such as the kernel's siw, allow this. */
+ * program has posted.  The servers of some programs send first, which adapters
+ * that do not wait for an FPDU, such as the kernel's siw, allow. */
 #define BEGIN_NS 500000000
 /* Unless ADVERB_STRICT is on: how long the initiator waits for an FPDU of the
  * peer before it sends the first WRITE without bytes.  A responder such as the

@@ -5,10 +5,11 @@
  * the same name with the path that path_turn returns.
  *
  * The functions may be called before main, inside malloc, in a signal handler
- * and on a small stack.  So they allocate nothing, take no lock, and use stack
- * for a path only if the path may be replaced.  The first call of each function
- * calls dlsym, which takes a lock of the loader, and keeps the address that
- * dlsym returns; two threads that do so at once store the same address.
+ * and on a small stack.  So they allocate nothing, take no lock of their own,
+ * and use stack for a path only if the path may be replaced.  The first call of
+ * each function calls dlsym, which takes a lock of the loader, and keeps the
+ * address that dlsym returns; two threads that do so at once store the same
+ * address.
  */
 #include "shim/shim.h"
 
@@ -43,8 +44,8 @@
 /*
  * Defines the shim's function @name, which returns @type.  The function
  * replaces the argument named `path` and passes the other arguments on.  A
- * relative path begins at the folder @dir.  If this libc has no function @name,
- * since a later glibc may drop an old function, the shim's function returns
+ * relative path begins at the folder @dir.  A later glibc may drop an old
+ * function: if this libc has no function @name, the shim's function returns
  * @failed with errno ENOSYS.
  */
 #define TURN_AT(type, failed, name, dir, parameters, ...)                      \
