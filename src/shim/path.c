@@ -104,22 +104,32 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 }
 
 /* Writes a message to the user, only once, if the program looks for the tree
- * and adverb run could not write the tree (ADVERB_NO_TREE). */
-static void say_no_tree(const char *why)
+ * and adverb run could not write the tree (ADVERB_NO_TREE).  @err: the result
+ * of runtime_tree_find. */
+static void say_no_tree(const struct runtime_tree *tree, int err)
 {
 	static bool is_written;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
-	char line[sizeof(((struct runtime_tree *)0)->why) + 160];
+	char line[sizeof(tree->why) + sizeof(tree->path) + 256];
 	int n;
 
 	if (is_written || !is_known || *is_known != '1' || stderr_is_silent())
 		return;
 	is_written = true;
-	n = snprintf(line, sizeof(line),
-		     "adverb: %s looks for devices in /sys or /dev and finds "
-		     "none: %s; set ADVERB_RUNTIME to a folder that you alone "
-		     "can write\n",
-		     program_invocation_short_name, why);
+	if (err)
+		n = snprintf(line, sizeof(line),
+			     "adverb: %s looks for devices in /sys or /dev and "
+			     "finds none: %s; set ADVERB_RUNTIME to a folder "
+			     "that you alone can write\n",
+			     program_invocation_short_name, tree->why);
+	else
+		n = snprintf(line, sizeof(line),
+			     "adverb: %s looks for devices in /sys or /dev, "
+			     "but adverb run could not write %s, so there are "
+			     "none, old or incomplete ones; make room and "
+			     "allow writing there, or set ADVERB_RUNTIME to "
+			     "another folder that you alone can write\n",
+			     program_invocation_short_name, tree->path);
 	if (n < (int)sizeof(line))
 		stderr_write(line, (size_t)n);
 }
@@ -137,8 +147,7 @@ static const char *turn_path(const char *path, struct path *room)
 	if (i == ROOT_COUNT)
 		return room->text; /* ".." leads out of the RDMA path again */
 	err = runtime_tree_find(&tree);
-	if (err)
-		say_no_tree(tree.why);
+	say_no_tree(&tree, err);
 	turned = replace_head(room, strlen(roots[i].kernel),
 			      err ? NOWHERE : tree.path, roots[i].tree);
 	errno = saved;

@@ -222,6 +222,25 @@ def a_folder():
     return fresh
 
 
+def not_written():
+    """If the tree is there and a part of it cannot be written, a program that looks
+    for devices prints one message."""
+    folder = a_folder()
+    expect_ok(run(["true"], ADVERB_RUNTIME=folder))
+    [name] = os.listdir(folder)
+    tree = os.path.join(folder, name)
+    part = os.path.join(tree, "class/infiniband/adv0")
+    os.remove(os.path.join(tree, ".stamp"))
+    os.chmod(part, 0o500)
+    r = run(["true"], ADVERB_RUNTIME=folder)
+    expect(r.status == 0 and r.output == "", "adverb prints a message", r)
+    r = run(["ls", CLASS, CLASS + "/adv0"], ADVERB_RUNTIME=folder)
+    expect(r.output.count("adverb: ls looks for devices") == 1 and
+           "could not write " + tree in r.output,
+           "no message, or more than one, is about the tree", r)
+    os.chmod(part, 0o700)
+
+
 def many_at_once():
     """One of many programs that start at once writes the tree, and each program
     sees the whole tree."""
@@ -535,6 +554,7 @@ t.case("a script gets the libraries that its interpreter needs",
        a_script_of_such_an_interpreter)
 t.case("an empty environment is enough", an_empty_environment)
 t.case("a program that lists devices is told why there are none", nothing_to_show)
+t.case("a program that lists devices is told that the tree is not written", not_written)
 t.case("each of many programs at once sees a whole tree", many_at_once)
 t.case("a tree that is right is not written again", written_once)
 t.case("relative paths, folders' descriptors, glob and nftw lead to the tree", calls)
