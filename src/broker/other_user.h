@@ -24,9 +24,9 @@
  * for the broker's successor.  USER_NONE stands for users that cannot be told
  * from each other: an index that one of them had goes to no user in that time.
  *
- * An index for another user is drawn by chance from the upper half.  When the
- * upper half is used up, the index is the highest one below it: the members of
- * the broker's own user need the lower indexes, in order.
+ * An index that no process has had is drawn by chance from the upper half.  If
+ * there is none in the upper half, the highest one below it is taken: the
+ * members of the broker's own user need the lower indexes, in order.
  */
 #ifndef BROKER_OTHER_USER_H
 #define BROKER_OTHER_USER_H

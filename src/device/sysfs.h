@@ -30,8 +30,8 @@ int sysfs_write(int fd, const struct device *devices, uint32_t count);
  * the last attempt had written the tree, looks for the folder again. */
 void sysfs_refresh(void);
 /* Returns a descriptor of the folder class/infiniband in this process's tree,
- * or -1 if sysfs_path has not written the tree or the folder cannot be opened.
- * The caller closes the descriptor. */
+ * which the caller closes.  Returns -1 if the tree was not written, if the last
+ * attempt to write it has failed, or if the folder cannot be opened. */
 int sysfs_devices(void);
 /* Initialises the lock in the child of a fork: a thread that does not exist
  * there may have held it. */

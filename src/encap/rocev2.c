@@ -8,7 +8,7 @@
 #include "util/check.h"
 #include "util/crc.h"
 
-#define NEAR_AHEAD  1024    /* a near id is at most this far ahead */
+#define NEAR_AHEAD  1024    /* a near id is ahead by this + ticks at most */
 #define NEAR_BEHIND 64	    /* a near id is at most this far behind */
 #define STARTS_MAX  3	    /* the largest rocev2_sender.starts */
 #define MOVES_MAX   8	    /* the largest rocev2_sender.moves */

@@ -234,9 +234,9 @@ static void finish_return(struct packet *p)
 	move_by_lid(p);
 }
 
-/* Moves an SMP on its way back to the requester (IBTA 14.2.2.4).  At the
- * responder, where p->in is NULL, HopPointer is taken as HopCount + 1, since a
- * program may leave HopPointer at HopCount. */
+/* Moves an SMP on its way back to the requester (IBTA 14.2.2.4).  Where the
+ * directed route back begins, p->in is NULL, and HopPointer is taken as
+ * HopCount + 1, since a program may leave HopPointer at HopCount. */
 static void move_returning(struct packet *p)
 {
 	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];

@@ -42,9 +42,9 @@ enum {
 	VALID_GIDS = 3 << 6,
 };
 
-/* A trap that a port sends again until the SM represses the trap.  A trap that
- * has ended stays on the port's list, by which begin_trap limits how often a
- * trap begins. */
+/* A trap that a port sends again until the SM represses the trap, but at most
+ * SENDS_MAX times.  A trap that has ended stays on the port's list, by which
+ * begin_trap limits how often a trap begins. */
 struct trap {
 	struct list of_port; /* in port.traps */
 	struct list sending; /* in fabric.traps, until the trap has ended */
@@ -97,11 +97,11 @@ static struct trap *find_trap(struct port *port, enum trap_number number)
 	return trap;
 }
 
-/* Begins a trap of the port, whose DataDetails the caller writes.  Returns NULL
- * if no trap begins: the port has no LID or knows no SM, no memory is left, or
- * the number is that of a security trap that began less than REPEAT_MS ago.
- * Without this limit a host that repeats a violation could flood the SM with
- * traps. */
+/* Begins a trap of the port.  The caller writes the DataDetails of the trap.
+ * Returns NULL if no trap begins: the port has no LID or knows no SM, no memory
+ * is left, or the number is that of a security trap that began less than
+ * REPEAT_MS ago.  Without this limit a host that repeats a violation could
+ * flood the SM with traps. */
 static struct trap *begin_trap(struct port *port, enum trap_number number,
 			       uint8_t type)
 {
@@ -148,7 +148,8 @@ void trap_capabilities(struct port *port)
 	bytes_put32(trap->notice + 16, port_info_capabilities(port));
 }
 
-/* Writes the return path to the sender of an SMP with a directed route. */
+/* Writes the return path of p, an SMP with a directed route, into the notice.
+ */
 static void put_route(uint8_t *notice, const struct packet *p)
 {
 	uint8_t hops = p->mad[7] & 0x3f;

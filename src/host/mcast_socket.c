@@ -140,12 +140,12 @@ static int listen_on(struct progress *p, const struct device *dev,
 }
 
 /*
- * Joins a group at the port of a QP by LID.  fabric_link_attach counts one use
- * of the group at the port, however many queue pairs are attached to the group.
- * For each further attachment fabric_link_attach is called again, because it
- * asks the fabric again if the fabric has refused the group;
- * fabric_link_detach then ends the use that the further call has begun.
- * Returns 0, or -errno with a sentence in *why.
+ * Joins a group at the port of a QP by LID.  The process keeps one use of the
+ * group at the port (fabric_link_attach), however many queue pairs are attached
+ * to the group.  Each attachment calls fabric_link_attach, since this call asks
+ * the fabric again if the fabric has refused the group.  If the process had a
+ * use before, fabric_link_detach ends the new one at once.  Returns 0, or
+ * -errno with a sentence in *why.
  */
 static int listen_by_lid(struct progress *p, const struct ibt_qp *q,
 			 struct progress_group *g, const char **why)

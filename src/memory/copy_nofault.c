@@ -133,8 +133,9 @@ static bool is_open; /* adverb's handlers were installed */
 /* Counts the calls of copy_nofault_open that installed the handlers, and the
  * calls of copy_nofault_close.  The stores of is_open, `steps`, steps_fault and
  * uses_strings come before the store of the new count (release), and a thread
- * loads the count (acquire) before it reads them: otherwise the thread could
- * keep an old is_open for 200 us. */
+ * loads the count (acquire) before it reads these variables.  Otherwise the
+ * thread could keep an old is_open for 200 us, or could fault in one of `steps`
+ * and continue at address 0, an old steps_fault. */
 static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
 /* The result of this thread's last check of the handler.  It is kept because a
@@ -155,9 +156,10 @@ static const char *steps_fault;
 /* Copies without a CRC use `rep movsb`. */
 static bool uses_strings = true;
 
-/* Has an instruction of this process raised the signal, so that the instruction
- * raises it again?  No instruction has raised a signal that a process has sent,
- * or BUS_MCEERR_AO, which tells of damaged memory that was not used yet. */
+/* Has an instruction of this process raised the signal?  Then the instruction
+ * raises the signal again when it is executed again.  No instruction has raised
+ * a signal that a process has sent, or BUS_MCEERR_AO, which tells of damaged
+ * memory that was not used yet. */
 static bool is_fault(const siginfo_t *info)
 {
 	return info->si_code > 0 &&

@@ -36,7 +36,7 @@ struct neighbour_wait {
 	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 };
 
-/* All below is under r_lock. */
+/* r_lock is the lock of the variables below. */
 static struct list waits = {&waits, &waits};
 /* Waits that have ended: the thread will call finish for their ids. */
 static struct list ended = {&ended, &ended};

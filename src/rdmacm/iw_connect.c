@@ -265,7 +265,9 @@ static int reach_peer(struct r_iw *iw, bool *is_begun)
 	return r_iw_send_start(iw);
 }
 
-/* Enters the state that follows a reach_peer with this result. */
+/* Enters the state that follows an attempt to connect.  err: 0, or the -errno
+ * of the step that has failed.  is_begun: that of reach_peer; false if another
+ * step has failed. */
 static void settle_call(struct r_iw *iw, int err, bool is_begun)
 {
 	/* With these errors the connection was made, and has ended. */

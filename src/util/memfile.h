@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Makes a file of `bytes` zeroes that can be sealed and has no seal yet.  /proc
- * shows the file's name.  Returns a descriptor, which the caller owns; -EFBIG:
+/* Makes a file of `bytes` zeroes, which memfile_seal can seal.  /proc shows the
+ * file's name.  Returns a descriptor, which the caller owns; -EFBIG:
  * RLIMIT_FSIZE is smaller (the program gets no SIGXFSZ, see write_signals.h);
  * or another -errno. */
 int memfile_new(const char *name, size_t bytes);

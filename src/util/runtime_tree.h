@@ -17,8 +17,8 @@
  *
  * The path to the tree is walked from / by descriptors (util/walk.h).  A
  * symbolic link is followed only in a path that the environment or the system
- * names.  So no other user can replace an object that was checked, and the
- * folder of the tree is the caller's own.
+ * names.  So no other user, except root and members of group 0, can replace an
+ * object that was checked.  The folder of the tree is the caller's own.
  *
  * A program that has more rights than its caller (AT_SECURE) has no tree.
  *

@@ -18,10 +18,10 @@ void token_put(int fd);
 void token_put_all(int fd, uint64_t count);
 /*
  * Takes one token if there is one; of an eventfd without semaphore mode, all
- * tokens.  A thread of the program may have read the
- * token already; that thread then finds no event, and reads again.  Before
- * Linux 5.8 the call sets O_NONBLOCK of the file while it reads, so the caller
- * holds a lock under which token_reads_wait is called.
+ * tokens.  A thread of the program may have read the token already; that thread
+ * then finds no event, and reads again.  Before Linux 5.8 the call sets
+ * O_NONBLOCK of the file while it reads, so the caller holds a lock under which
+ * token_reads_wait is called.
  */
 void token_take_back(int fd);
 /* Returns whether O_NONBLOCK of the file is clear; false if fd is closed.  Does

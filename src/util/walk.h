@@ -73,9 +73,9 @@ int walk_into(struct walk *w, const char *name);
  * even after an error.  Returns 0; -EPERM, with a reason if a process of
  * another user serves the file system; or another -errno. */
 int walk_arrive(struct walk *w, int fd);
-/* Checks the folder reached: no other user may be able to rename or replace an
- * entry of it that is the caller's or root's.  Returns 0, or -EPERM with a
- * reason. */
+/* Checks the folder reached: no other user, except root and members of group 0
+ * and walk.group, may be able to rename or replace an entry of it that is the
+ * caller's or root's.  Returns 0, or -EPERM with a reason. */
 int walk_judge(struct walk *w);
 /* Returns 0 if the caller may write to the folder reached, or -errno. */
 int walk_check_writable(const struct walk *w);

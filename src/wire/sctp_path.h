@@ -23,9 +23,11 @@
 struct sctp_socket {
 	struct list link; /* in sctp_conn_all.sockets */
 	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
-	uint32_t users;	  /* connections, and calls that use the socket now */
-	int fd;		  /* owned; -1 in a child of fork */
-	bool is_raw;	  /* carries SCTP over IP, without UDP */
+	/* How many listeners, connections and calls in progress use the
+	 * socket. */
+	uint32_t users;
+	int fd;	     /* owned; -1 in a child of fork */
+	bool is_raw; /* carries SCTP over IP, without UDP */
 	/* a socket of IPv4: raw, or on a kernel without IPv6 */
 	bool is_ipv4;
 	/* the address to which the socket is bound, with its UDP port, or port
