@@ -41,7 +41,8 @@
  * Gives an index to a process of `user`.  Takes the first of these that there
  * is: an index that this user had last and that rests no longer; one that no
  * process has had; the one that was released first, more than
- * STEER_USER_REST_MS ago; one that this user had last and that still rests.
+ * STEER_USER_REST_MS ago; one that this user had last and that still rests.  A
+ * user that has as many indexes as are free gets only the first or the last.
  * The index has a relay and, if there is memory, a zeroed page; both are the
  * group's.  Returns the index, or -errno with a sentence in *why, which is
  * valid until the next call.  -ENOSPC: no index is left for this user.
@@ -54,10 +55,10 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
 void other_user_tick(struct reuseport_group *g,
 		     struct reuseport_group_member *m, uint64_t now_ms);
 /* Called when the process of m has ended.  Closes the receiving end of m's
- * relay if the process has not got it, and the sending end unless datagrams
- * wait there; then other_user_tick closes the sending end later.  The page
- * stays for the next process of the same user, and is zeroed except for the shm
- * acks (shared_page_end). */
+ * relay if the process has not got it.  Closes the sending end if no datagram
+ * waits there; otherwise other_user_tick closes it later.  The page stays for
+ * the next process of the same user, and is zeroed except for the shm acks
+ * (shared_page_end). */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
 /* Returns whether the next member of the broker's own user may have index

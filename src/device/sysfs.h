@@ -25,7 +25,7 @@ const char *sysfs_path(void);
  */
 int sysfs_write(int fd, const struct device *devices, uint32_t count);
 /* Called after a change of the devices: writes this process's tree again if
- * sysfs_path has opened the tree's folder, even if sysfs_path could then not
+ * sysfs_path has opened the tree's folder, even if sysfs_path has failed to
  * write the tree there.  If the program has closed the folder's descriptor, and
  * the last attempt had written the tree, looks for the folder again. */
 void sysfs_refresh(void);

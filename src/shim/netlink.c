@@ -7,11 +7,11 @@
  * the answer from the socket to the same socket.  So only opening and sending
  * are done by the shim; the kernel binds, waits, receives and closes.
  *
- * No other process can put an answer into the socket, unless the program has
- * joined a multicast group with the socket, which needs CAP_NET_ADMIN: before
- * the first answer, the shim connects the socket to itself and drops what has
- * arrived, and the kernel then refuses unicasts of other sockets.  If two
- * threads of a program send its first two requests at the same time, the shim
+ * Before the first answer, the shim connects the socket to itself and drops
+ * what has arrived.  The kernel then refuses unicasts of other sockets.  So
+ * another process can put an answer into the socket only if the program has
+ * joined a multicast group with the socket, which needs CAP_NET_ADMIN.  If two
+ * threads send the first two requests of a socket at the same time, the shim
  * may also drop one of the answers.  A request that a program sends by write(2)
  * is not answered: write fails with ECONNREFUSED or, once the shim has
  * connected the socket, the program receives its own request.

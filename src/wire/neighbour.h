@@ -28,9 +28,9 @@ int neighbour_own(const uint8_t ip[16], uint32_t scope,
 		  struct neighbour_interface *i);
 /* Stores the address of the next hop of packets to the address `to` that are
  * sent by the interface: the address of a gateway, which may be one of IPv6
- * also for a `to` of IPv4, or `to` itself.  Returns 0; -ENETUNREACH or another
- * error of the route: no packet can be sent by the interface; or another
- * -errno: the kernel could not be asked. */
+ * also for a `to` of IPv4, or `to` itself.  Returns 0, or -errno: that of the
+ * route, for example -ENETUNREACH, if no packet can be sent by the interface;
+ * or that of the failed question to the kernel. */
 int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
 /* Stores the MAC of a neighbour.  Returns 0; -EAGAIN: the kernel does not know
  * it yet; or another -errno. */
