@@ -165,7 +165,7 @@ static int add_conn(struct server *s, const struct newcomer *n)
  * to send descriptors.  Before this call, Linux 6.16 or later refuses the
  * descriptors (EPERM).  A client that gets EPERM sends PROTO_WHO, and sends the
  * descriptors after the answer.  False: the kernel does not tell the client's
- * user, and n->user is USER_NONE.
+ * user; then only n->user is set, to USER_NONE.
  */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {

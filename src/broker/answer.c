@@ -300,9 +300,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	if (!reply.brings)
 		return;
 	/* The descriptor could not be sent, for example because too many are
-	 * under way (ETOOMANYREFS).  The client asks again, until this has
-	 * lasted for FULL_MS.  An earlier such time is over if it began long
-	 * ago: the client would have asked since. */
+	 * under way (ETOOMANYREFS).  The client asks again, until no descriptor
+	 * could be sent for FULL_MS.  If full_ms is 2 * FULL_MS ago or more, it
+	 * is that of earlier questions, and the time begins anew. */
 	if (!c->full_ms || now_ms - c->full_ms >= 2 * FULL_MS)
 		c->full_ms = now_ms;
 	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER

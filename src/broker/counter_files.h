@@ -44,8 +44,9 @@ struct counter_files_row {
 	/* the values that the files have now */
 	uint64_t shown[COUNTERS_FILES];
 	bool is_based; /* base[] was read */
-	/* the files are those of another device than before, and have to be
-	 * written even if a value decreases */
+	/* port_fd is another folder than before: its files may have the values
+	 * of another device, and have to be written even if a value decreases
+	 */
 	bool is_moved;
 	bool is_seen; /* the last counter_files_tree found the device */
 };

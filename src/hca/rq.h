@@ -30,9 +30,9 @@ bool rq_has(struct hca *h, const struct qp *qp);
 /* Returns the slot of the receive that is held; NULL: none is. */
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
 /* For the owner, when a message has ended: counts the held receive as
- * completed, and fills in wr_id, wq and wq_index of c.  The caller then pushes
- * c.  False: all receives that were posted to the QP's own queue have completed
- * already, so c is unchanged. */
+ * completed, and fills in wr_id of c and, for the QP's own queue, wq and
+ * wq_index.  The caller then pushes c.  False: all receives that were posted to
+ * the QP's own queue have completed already, so c is unchanged. */
 bool rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * For the owner: repairs what a peer has left half done when it died in the

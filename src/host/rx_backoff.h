@@ -11,8 +11,8 @@
  *
  * If the sender waits for this receiver's ACKs, a pause gains nothing and only
  * delays the sender.  So looks with pauses and looks without are measured, each
- * for a stretch of the stream.  The faster way is used, and the slower way is
- * tried again now and then.
+ * for a stretch of the stream.  The faster way is used, but pauses only if they
+ * save more than 1/33 of the time.  The other way is tried again now and then.
  *
  * Owner and lock: struct progress and its lock.  Sans-IO.
  */
@@ -40,7 +40,7 @@ struct rx_backoff {
 	size_t bytes;	   /* received since began_ns */
 	/* ns for each MiB, [0] without and [1] with pauses; 0: unknown. */
 	uint64_t cost[2];
-	bool is_trial; /* the present stretch tries the slower way */
+	bool is_trial; /* the present stretch tries the other way */
 	/* trial: stretches between two trials.  left: stretches before the next
 	 * trial. */
 	uint32_t trial, left;

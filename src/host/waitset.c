@@ -153,8 +153,9 @@ static int wait_by_poll(struct waitset *in, struct progress *p, uint64_t until,
 	in->has_timed_out = n == 0;
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
-	/* Local peers have the eventfd, too: one of them could clear
-	 * O_NONBLOCK, and read the eventfd first. */
+	/* Local peers have the eventfd, too.  If one of them cleared O_NONBLOCK
+	 * and read the eventfd first, a read(2) here would wait.
+	 * token_take_back does not wait. */
 	if (n > 0 && fds[0].revents & POLLIN)
 		token_take_back(p->wake.fd);
 	return n < 0 && errno == EINTR ? -EINTR : 0;

@@ -183,7 +183,8 @@ static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 	return true;
 }
 
-/* Requests the first missing response again, once for each missing response. */
+/* Requests the first missing response again, but the same response only once
+ * until the next timeout or change of the path. */
 static void ask_again(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;

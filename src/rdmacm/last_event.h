@@ -54,9 +54,9 @@ bool r_last_event_is_new(void);
  * called r_last_event_add calls this function with only_new before it handles
  * the broker's next message.  So an event that waits for no completion keeps
  * its place among the events of its channel.  While events are withheld, the
- * thread also calls this function without only_new, after each message and when
- * no message has come for a millisecond; of these calls, only the first of each
- * millisecond does anything.  Returns whether events remain.
+ * thread also calls this function without only_new, after each batch of
+ * messages and when no message has come for a millisecond; of these calls, only
+ * the first of each millisecond does anything.  Returns whether events remain.
  */
 bool r_last_event_serve(bool only_new);
 /* In a forked child: drops the events of the parent. */

@@ -22,8 +22,10 @@ void fd_table_enlarge(void)
 {
 	int any, high;
 
-	/* Another thread would make the kernel wait here, too, and could close
-	 * a number that is in use for a moment. */
+	/* If another thread shares the table, the kernel waits here, too
+	 * (fd_table.h).  That thread could also close `any` or `high` before
+	 * this function does; this function would then close the file that has
+	 * the number since. */
 	if (!__libc_single_threaded)
 		return;
 	any = open("/", O_PATH | O_CLOEXEC);
