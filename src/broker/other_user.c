@@ -233,7 +233,7 @@ void other_user_leave(struct reuseport_group *g,
 {
 	close_fd(&m->fd);
 	close_relay(g, m);
-	/* if this fails, open_page tries again */
+	/* after a failure, open_page clears the page or makes a new one */
 	if (m->page_fd >= 0)
 		shared_page_end(m->page_fd, ++m->generation);
 }

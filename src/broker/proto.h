@@ -198,7 +198,8 @@ static inline uint64_t proto_pid_space(void)
 }
 
 /* Writes the address of the broker of a version to *a, and returns its length
- * in bytes.  Abstract addresses belong to a network namespace (unix(7)). */
+ * in bytes.  Each network namespace has its own abstract addresses
+ * (network_namespaces(7)). */
 static inline socklen_t proto_address_of(unsigned version,
 					 struct sockaddr_un *a)
 {

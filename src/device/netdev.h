@@ -17,9 +17,9 @@
  *	         are not RoCE devices, with loopback addresses at the end
  *
  * An entry stays at its index while its address is one of these, with two
- * exceptions.
- * An IPv4 address replaces an IPv6 address at 1 to 3.  If the address at 0, or
- * at 1 to 3, is removed, another address of the interface moves there.
+ * exceptions.  An IPv4 address replaces an IPv6 address at 1 to 3.  If the
+ * address at 0, or at 1 to 3, is removed, another address of the interface
+ * moves there.
  *
  * The table of an iWARP device has the same addresses, by which rdma_cm finds
  * the device.  Its entry 0 is empty if there is no link-local address, and the

@@ -39,8 +39,9 @@ void netif_watch(netif_on_port *port);
  */
 void netif_set_port(const struct device *dev, uint32_t number,
 		    const struct fabric_port *said, uint32_t changes);
-/* Ends the thread and closes its descriptors.  Does nothing if no thread runs.
- */
+/* Ends the thread and closes its descriptors.  Does not wait for the end of the
+ * thread if the program has closed the eventfd that would wake the thread.
+ * Does nothing if no thread runs. */
 void netif_unwatch(void);
 /* Closes the descriptors in the child of a fork, which does not have the
  * parent's thread. */
@@ -58,9 +59,9 @@ uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
 /* Returns whether the GID table of port 1 of this device has an entry of type
- * RoCE v2 with this address.  The entries of an iWARP device, which programs do
- * not see (device.h), have this type, too.  The table of an InfiniBand device
- * has no addresses.
+ * RoCE v2 with this address.  Each address of an iWARP device has such an
+ * entry, too, in a table that programs do not see (device.h).  The table of an
+ * InfiniBand device has no addresses.
  */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */

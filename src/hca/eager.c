@@ -63,8 +63,9 @@ static uint32_t end_of_eager(const struct qp *qp, uint32_t i)
 	return ahead > 0 ? i + bits_min_u32((uint32_t)ahead, qp->rq.size) : i;
 }
 
-/* Returns the first receive from index *i up to `end` that has an eager message
- * in its slot, and sets *i to the index after it; NULL: there is none. */
+/* Returns the first receive from index *i up to `end` that has an eager
+ * message, in its slot or in a bounce buffer, and sets *i to the index after
+ * this receive; NULL: there is none. */
 static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
 				    uint32_t *i, uint32_t end)
 {

@@ -2,8 +2,8 @@
 /*
  * The host's side of direct requests (direct/initiator.h): decides for each
  * connection between packets and the direct path, wakes targets, and decides
- * how seldom polls read the socket while all traffic goes through the arenas. A
- * connection goes direct if its peer is a local peer (local_peer.h).  A
+ * how seldom polls read the socket while all traffic goes through the arenas.
+ * A connection goes direct if its peer is a local peer (local_peer.h).  A
  * connection goes by packets if its peer is no local peer, or if the answer
  * about the peer takes too long.  The broker gives that answer, except for a QP
  * by LID, for which the fabric gives it.  The path of a QP by LID is decided

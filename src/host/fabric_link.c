@@ -82,9 +82,10 @@ static shared_flag has_ended, is_lost;
 static void publish_fd(int fd)
 {
 	shared_store(&seen_fd, (uint32_t)(fd + 1));
-	/* Stored after seen_fd: a thread that loads the new number then loads
-	 * the new descriptor.  In the other order the thread could note the new
-	 * number with the old descriptor, and then wait on the old one. */
+	/* Stored after seen_fd: a thread that loads the new value of `changes`
+	 * then loads the new descriptor.  In the other order the thread could
+	 * note the new value of `changes` with the old descriptor, and then
+	 * wait on the old descriptor. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -93,7 +94,7 @@ static struct link_port *port_at(uint32_t number)
 	return &at.ports[number - 1];
 }
 
-/* May this file still use its descriptors? */
+/* May the functions of this file still use the descriptors of the link? */
 static bool is_usable(void)
 {
 	return at.is_open && !shared_load(&has_ended) && !shared_load(&is_lost);
@@ -142,7 +143,7 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 
 /* ---- questions and answers ---- */
 
-/* Writes the next question to the fabric to *m.  Returns false if there is
+/* Stores in *m the next question for the fabric.  Returns false if there is
  * nothing to ask. */
 static bool choose_question(struct fabric_proto *m)
 {
@@ -194,7 +195,8 @@ static void take_answer(struct engine *engine, const struct fabric_proto *m,
 	}
 }
 
-/* Takes a message of n bytes of the fabric.  Returns 0 or -errno. */
+/* Takes the message *m of the fabric, which has n bytes.  Returns 0 or
+ * -errno. */
 static int judge_message(struct engine *engine, struct fabric_proto *m,
 			 size_t n, int *fd)
 {
@@ -293,8 +295,8 @@ static int give_batch(struct engine *engine, uint64_t now_ns)
  * -errno. */
 static int ready_ports(struct epoll_event ready[HCA_MAX_PORTS + 1])
 {
-	/* By syscall(2), since the C library's function is a cancellation
-	 * point.  arm64 has no epoll_wait(2). */
+	/* The system call is made by syscall(2), since the C library's
+	 * epoll_pwait is a cancellation point.  arm64 has no epoll_wait(2). */
 	long n = syscall(SYS_epoll_pwait, at.epoll, ready, HCA_MAX_PORTS + 1, 0,
 			 NULL, 8);
 
@@ -335,9 +337,9 @@ static bool is_turn_of_sockets(void)
 
 /* Takes packets from the rings.  Then, unless the engine is choked, reads each
  * readable descriptor once in two cases: if is_turn_of_sockets returns true, or
- * if the caller was woken and the rings had no packets, since then a descriptor
- * has woken the caller.  Returns how many packets and readable descriptors
- * there were, or -errno. */
+ * if the caller was woken and the rings had no packets.  In the second case a
+ * descriptor has woken the caller.  Returns how many packets and readable
+ * descriptors there were, or -errno. */
 static int look_once(struct engine *engine, bool was_woken, uint64_t now_ns)
 {
 	int count = give_rings(engine, now_ns), n;
@@ -646,8 +648,8 @@ static void clear_state(void)
 	shared_store(&is_lost, 0);
 }
 
-/* Closes the descriptors that are open.  is_child: leaves the rings mapped, as
- * fabric_link_forget does. */
+/* Closes the descriptors that are open.  is_child: leaves the rings mapped, for
+ * the reasons that fabric_link_forget gives. */
 static void close_all(bool is_child)
 {
 	publish_fd(-1);

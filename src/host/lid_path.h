@@ -12,7 +12,8 @@
 
 /* Sets *to to the addresses and header fields of a datagram along the path `ah`
  * of an InfiniBand device.  Path bits and source GID are those of the path's
- * port, so only queue pairs of that port may send such datagrams (ibt/ud_req).
+ * port, so only queue pairs of that port may send such datagrams
+ * (ibt/ud_req.c).
  * Returns 0, or -EINVAL with a constant sentence in *why. */
 int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 		  struct wq_to *to, const char **why);

@@ -35,8 +35,8 @@
 /* How much longer than RX_PENDING_PATIENCE_NS packets wait for a peer to
  * release the responder lock. */
 #define RX_PENDING_BUSY_NS 4000000000u
-/* The interval between two looks for receives.  A timer looks, because a
- * program that posts a receive to a QP that can receive rings no doorbell. */
+/* The interval between two looks for receives.  A timer looks, because
+ * ibv_post_recv rings a doorbell only if the QP is in ERR. */
 #define RX_PENDING_LOOK_NS 1000000u
 #define RX_PENDING_PACKETS 512 /* how many packets of all QPs may wait */
 /* When this many packets wait, and each QP has some of them, the caller

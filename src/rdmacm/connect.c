@@ -547,7 +547,8 @@ int rdma_establish(struct rdma_cm_id *id)
 			      "rdma_establish: the %s cannot be asked to "
 			      "confirm: %s",
 			      r_ib_server(), r_reason(-err));
-	return 0; /* the id may be destroyed already, see keep_answer */
+	/* The id may be destroyed already: see keep_answer (link_table.c). */
+	return 0;
 }
 
 /* IBV_EVENT_COMM_EST means that data arrived before the peer's confirmation

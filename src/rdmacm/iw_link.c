@@ -162,9 +162,10 @@ void r_iw_close_fd(struct r_iw *iw)
 
 /*
  * The program may have closed epoll_fd or iw->fd just now, and may have files
- * of its own at these numbers.  So each change of the epoll set checks both
- * descriptors.  A removal checks only iw->fd, since an epoll set of the program
- * does not have adverb's socket.
+ * of its own at these numbers.  So both descriptors are checked before a socket
+ * is added to the epoll set or its events are changed.  Before a removal only
+ * iw->fd is checked, since an epoll set of the program does not have adverb's
+ * socket.
  */
 void r_iw_watch(struct r_iw *iw, uint32_t events)
 {
@@ -323,8 +324,8 @@ static void serve_due(void)
 			due_ns = bits_min_u64(due_ns, timed_of(n)->deadline_ns);
 }
 
-/* Returns how many ms remain until due_ns, or -1 if there is no deadline, as
- * epoll_wait(2) takes it. */
+/* Returns the timeout for epoll_wait(2): the ms that remain until due_ns, or -1
+ * if there is no deadline. */
 static int wait_ms(void)
 {
 	uint64_t now = monotonic_ns();
@@ -390,8 +391,8 @@ static void give_up_all(void)
 
 /* Waits as epoll_wait(2) does.  The program may close fd meanwhile, and another
  * thread of adverb may then open a set with this number.  This thread tolerates
- * both; ThreadSanitizer, which sees epoll_wait and not the system call, would
- * report them as races of the program. */
+ * both.  ThreadSanitizer does not see a system call that is made by syscall(2);
+ * it would report both as races if this function called epoll_wait. */
 static int wait_for_events(int fd, struct epoll_event *events, int ms)
 {
 	return (int)syscall(SYS_epoll_pwait, fd, events, AT_A_TIME, ms, NULL,

@@ -3,10 +3,11 @@
  * The size of the kernel's table of this process's descriptors.  No state, no
  * lock.
  *
- * The kernel doubles the table when a descriptor's number reaches its size.  If
- * threads share the table then, the thread that opens this descriptor waits in
- * the kernel for an RCU grace period, which takes 10 to 25 ms on an idle
- * machine.  A program of iWARP with 1000 connections would wait five times.
+ * When the number of a new descriptor reaches the size of the table, the kernel
+ * doubles the table.  If threads share the table then, the thread that opens
+ * this descriptor waits in the kernel for an RCU grace period, which takes 10
+ * to 25 ms on an idle machine.  A program of iWARP with 1000 connections would
+ * wait five times.
  */
 #ifndef UTIL_FD_TABLE_H
 #define UTIL_FD_TABLE_H

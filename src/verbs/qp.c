@@ -90,7 +90,7 @@ static void note_granted(const struct ibv_qp_init_attr *a,
 
 /* Returns 0.  If more of a capability is asked for than a queue pair has, sets
  * errno to EINVAL, prints a message, and returns EINVAL.  In a search for a
- * limit, prints the message only if v_tells_tries. */
+ * limit, prints the message only if v_tells_tries returns true. */
 static int check_cap(const struct ibv_qp_init_attr *a, const char *argument,
 		     uint32_t asked, uint32_t most, const char *advice)
 {

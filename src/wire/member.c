@@ -102,9 +102,10 @@ static bool leave_listed(int fd, const char *path,
 	return has_left;
 }
 
-/* The kernel gives a long file in parts, and each part begins at a number of a
- * group in the list.  For each group that has left the list before, the next
- * part leaves one out.  So a file is read until no group is left. */
+/* The kernel gives a long file in parts, and finds the beginning of the next
+ * part by counting the groups in its list.  If groups have gone from the list
+ * since the last part, the next part omits as many groups.  So each file is
+ * read again until a reading removes the socket from no group. */
 void member_leave_all(int fd)
 {
 	while (leave_listed(fd, "/proc/net/igmp", parse_v4))
