@@ -106,7 +106,8 @@ static inline void access_enter(struct access *g, access_set what)
  * withdraws a key, either the peer finds it withdrawn, or the owner waits for
  * access_copied. */
 void access_copy(struct access *g, access_set what);
-/* Tells the owner how the next copy notices that it was revoked. */
+/* Tells the owner how the peer, during its next copy, notices that its access
+ * was revoked. */
 static inline void access_copy_by(struct access *g, enum access_by how)
 {
 	shared_store(&g->by, how);
