@@ -225,14 +225,15 @@ static bool copy_eager(struct direct_request *r,
 }
 
 /*
- * Leaves the message with the receive in w as an eager message, if the message
- * is whole, short, and for one range of memory, and the link has eager
- * messages.  False: the message was not left.  fill_receive then has to copy
- * the message; its verdict says whether the receive is too short, or its memory
- * may not be written.  The initiator writes nothing to the memory of the
- * receive here, so it announces no copy, and an owner that withdraws a key need
- * not wait for an initiator that is stopped here.  The owner copies the message
- * to that memory later, and looks the key up again before (eager_place).
+ * Makes the message an eager message for the receive in w (r->eager), if the
+ * message is whole, short, and for one range of memory, and the link has eager
+ * messages.  rq_complete then leaves the message with the receive.  False: the
+ * message is not eager.  fill_receive then has to copy the message; its verdict
+ * says whether the receive is too short, or its memory may not be written.  The
+ * initiator writes nothing to the memory of the receive here, so it announces
+ * no copy, and an owner that withdraws a key need not wait for an initiator
+ * that is stopped here.  The owner copies the message to that memory later, and
+ * looks the key up again before (eager_place).
  */
 static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct wqe *w)
