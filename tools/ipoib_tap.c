@@ -262,6 +262,7 @@ int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a)
  * length has no limit.  Returns 0 or -errno. */
 static int read_text(const char *path, char **text)
 {
+	static char buffer[READ_BYTES];
 	FILE *file = fopen(path, "re");
 	size_t room = 0;
 	ssize_t n;
@@ -272,7 +273,7 @@ static int read_text(const char *path, char **text)
 		return -errno;
 	/* each read(2) gets as much as the kernel gives at once: a line may be
 	 * missed between two reads if the table changes */
-	setvbuf(file, NULL, _IOFBF, READ_BYTES);
+	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	/* the kernel writes no NUL, so this reads up to the end of the file */
 	n = getdelim(text, &room, '\0', file);
 	err = ferror(file) || (n < 0 && !feof(file)) ? -errno : 0;
