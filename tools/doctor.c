@@ -6,6 +6,7 @@
 #include "ldcache.h"
 #include "loader.h"
 
+#include "fabric/fabric_client.h"
 #include "host/host.h"
 #include "util/runtime_tree.h"
 
@@ -414,6 +415,23 @@ static void check_device(const struct verbs *v, struct ibv_device *dev)
 	v->close_device(ctx);
 }
 
+/* Says why programs have no device. */
+static void say_no_device(void)
+{
+	const char *fabric = fabric_client_path();
+
+	if (*fabric)
+		doctor_say(
+			DOCTOR_NO, "device",
+			"the fabric at %s (ADVERB_FABRIC) gives this process "
+			"no adapter; the message on standard error says why",
+			fabric);
+	else
+		doctor_say(DOCTOR_NO, "device",
+			   "no network interface can become a device; see "
+			   "ADVERB_DEVICES in man 7 adverb");
+}
+
 static void check_devices(void)
 {
 	char why[LOADER_WHY];
@@ -438,9 +456,7 @@ static void check_devices(void)
 	doctor_net_broker(l.libdir);
 	list = v.get_device_list(&count);
 	if (!list || count == 0)
-		doctor_say(DOCTOR_NO, "device",
-			   "no network interface can become a device; see "
-			   "ADVERB_DEVICES in man 7 adverb");
+		say_no_device();
 	for (int i = 0; list && i < count; i++)
 		check_device(&v, list[i]);
 	if (list)

@@ -309,6 +309,8 @@ t.case("libraries: no, they are not beside adverb", no_libraries)
 says("device", "ok", "^adv0, RoCE by lo, GID 1 is ", into=where("true"))
 says("device", "no", "no network interface can become a device",
      ADVERB_DEVICES="none")
+says("device", "no", r"^the fabric at /nowhere \(ADVERB_FABRIC\) gives this process no "
+     "adapter; the message on standard error says why$", ADVERB_FABRIC="/nowhere")
 says("device", "no", "adv0, but lo is down: ip link set lo up",
      into=lambda words: ["unshare", "-n", *words])
 lab.end()
