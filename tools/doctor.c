@@ -29,6 +29,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* count_cpus asks for no larger set of processors. */
+#define CPUS_MAX (1 << 20)
+
 /* doctor_say has printed a line with DOCTOR_NO. */
 static bool said_no;
 
@@ -71,19 +74,38 @@ static void check_version(void)
 		   ADVERB_VERSION, u.sysname, u.release, u.machine);
 }
 
+/* Returns how many processors this process may use; 0: unknown.  The kernel
+ * refuses a set for fewer processors than the machine may have, which can be
+ * more than a cpu_set_t has bits. */
+static int count_cpus(void)
+{
+	int count = 0;
+
+	for (int room = CPU_SETSIZE; !count && room <= CPUS_MAX; room *= 2) {
+		size_t bytes = CPU_ALLOC_SIZE(room);
+		cpu_set_t *set = CPU_ALLOC(room);
+
+		if (set && !sched_getaffinity(0, bytes, set))
+			count = CPU_COUNT_S(bytes, set);
+		CPU_FREE(set);
+	}
+	return count;
+}
+
 static void check_cpus(void)
 {
 	long percent = cpu_quota_percent("/sys/fs/cgroup", "/proc/self/cgroup");
-	cpu_set_t set;
-	int count = 1;
+	int count = count_cpus();
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		count = CPU_COUNT(&set);
 	if (percent && percent < 100L * count)
 		doctor_say(DOCTOR_SLOW, "processors",
 			   "%d, but a cgroup allows %ld%% of one: throttled "
 			   "polling stalls for milliseconds",
 			   count, percent);
+	else if (!count)
+		doctor_say(DOCTOR_SLOW, "processors",
+			   "their number is unknown: allow "
+			   "sched_getaffinity(2) in the sandbox");
 	else if (count < 2)
 		doctor_say(DOCTOR_SLOW, "processors",
 			   "one: two polling processes take turns on it");

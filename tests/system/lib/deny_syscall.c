@@ -17,6 +17,7 @@
  *	debug	five calls outside systemd's @system-service kill the process
  *	signalfd	signalfd fails
  *	flags	memfd_create refuses the flags of later kernels
+ *	cpus	sched_getaffinity takes no set of less than 4096 processors
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
  *		calls[], fails with this error
  *
@@ -149,6 +150,16 @@ static struct sock_filter no_flags[] = {
 	ALLOW,
 };
 
+/* As on a kernel that allows 4096 processors. */
+static struct sock_filter no_cpus[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_sched_getaffinity, 3),
+	LOAD(ARG(1)),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 4096 / 8, 1, 0),
+	FAIL(EINVAL),
+	ALLOW,
+};
+
 static const struct {
 	const char *name;
 	uint32_t number;
@@ -231,6 +242,7 @@ static const struct {
 	{"signalfd",
 	 {sizeof(no_signalfd) / sizeof(no_signalfd[0]), no_signalfd}},
 	{"flags", {sizeof(no_flags) / sizeof(no_flags[0]), no_flags}},
+	{"cpus", {sizeof(no_cpus) / sizeof(no_cpus[0]), no_cpus}},
 };
 
 /* Installs the filter of one word.  Returns 0, or -1 with errno. */

@@ -214,6 +214,15 @@ def threads_broker():
            "the line does not name the thread of ib_write_bw", r)
 
 
+def many_processors():
+    """Where the kernel allows more processors than a cpu_set_t has bits, doctor counts
+    as many as without the filter."""
+    few, _ = doctor()
+    many, r = doctor(lacks=["cpus"])
+    expect(many["processors"] == few["processors"],
+           "without the filter the line is: %s, %s" % few["processors"], r)
+
+
 def falls_back():
     """If the folder of XDG_RUNTIME_DIR cannot be used, the runtime folder is
     /tmp/adverb-UID, or /tmp/adverb-UID-N if other users have taken that name.
@@ -260,6 +269,7 @@ says("broker", "slow", "the broker /nowhere could not be run: it is missing",
 t.case("broker: slow, the broker is a thread of another program", threads_broker)
 says("processors", "slow", "take turns|a cgroup allows",
      words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
+t.case("processors: counted where the kernel allows 4096", many_processors)
 t.case("runtime folder: in /tmp, if XDG_RUNTIME_DIR cannot be used",
        falls_back)
 says("runtime folder", "ok", r"^/dev/shm/adverb-\d+(-\d+)?/sysfs-",
