@@ -160,25 +160,46 @@ static bool holds_socket(pid_t pid, const struct inodes *in)
 	return found;
 }
 
-/* Has the process, or a descendant in at most `depth` generations, one of the
- * sockets? */
-static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
+static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth);
+
+/* Has a descendant, in at most `depth` generations, of this thread of the
+ * process one of the sockets? */
+static bool child_holds_socket(pid_t pid, const char *thread,
+			       const struct inodes *in, int depth)
 {
 	char path[64];
 	bool found = false;
 	int child;
 	FILE *f;
 
-	if (holds_socket(pid, in))
-		return true;
-	if (depth == 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid,
+		 thread);
 	f = fopen(path, "re");
 	while (f && !found && fscanf(f, "%d", &child) == 1)
 		found = tree_holds_socket(child, in, depth - 1);
 	if (f)
 		fclose(f);
+	return found;
+}
+
+/* Has the process, or a descendant in at most `depth` generations, one of the
+ * sockets?  The kernel lists the children of each thread separately. */
+static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
+{
+	char path[64];
+	struct dirent *entry;
+	bool found = holds_socket(pid, in);
+	DIR *dir;
+
+	if (found || depth == 0)
+		return found;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir)))
+		found = entry->d_name[0] != '.' &&
+			child_holds_socket(pid, entry->d_name, in, depth);
+	if (dir)
+		closedir(dir);
 	return found;
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/listen: a listener is found, also where the kernel does not answer a
- * request of SOCK_DIAG. */
+ * request of SOCK_DIAG, or where a thread has forked the listener's process. */
 #include "test.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/listen.h"
@@ -67,11 +71,47 @@ static void a_kernel_that_does_not_answer_is_not_awaited(void **state)
 	check_listener();
 }
 
+/* Forks a child that listens, writes its ID to the pipe @arg and sleeps, and
+ * waits for the end of the child. */
+static void *fork_listener(void *arg)
+{
+	int *news = arg;
+	pid_t pid = fork(), self = getpid();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		open_tcp(true);
+		_exit(write(news[1], &self, sizeof(self)) < 0 || pause());
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return NULL;
+}
+
+static void a_child_of_any_thread_is_found(void **state)
+{
+	int news[2];
+	pthread_t thread;
+	pid_t child;
+
+	is_silent = false;
+	assert_int_equal(pipe(news), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fork_listener, news), 0);
+	assert_int_equal(read(news[0], &child, sizeof(child)), sizeof(child));
+	assert_true(listen_is_ready(getpid(), 0));
+	kill(child, SIGKILL);
+	pthread_join(thread, NULL);
+	assert_false(listen_is_ready(getpid(), 0));
+	close(news[0]);
+	close(news[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_listens_is_ready),
 		cmocka_unit_test(a_kernel_that_does_not_answer_is_not_awaited),
+		cmocka_unit_test(a_child_of_any_thread_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
