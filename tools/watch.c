@@ -143,7 +143,8 @@ static void add_peers(const struct parts *parts, struct qp *qp)
 	if (!read_arena(parts, qp->self + qp->peer_at, &counted,
 			sizeof(counted)))
 		return;
-	qp->stats.rx_packets += counted.rx_packets;
+	qp->stats.rx_packets +=
+		(uint64_t)counted.rx_wraps << 32 | counted.rx_packets;
 	qp->stats.rx_bytes += counted.rx_bytes;
 	qp->stats.tx_bytes += counted.tx_bytes;
 }

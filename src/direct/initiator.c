@@ -561,16 +561,9 @@ uint64_t initiator_look(struct ibt *t)
 
 /* ---- the target's own process ---- */
 
-/* A request that a peer has left to this process, copied so that the peer
- * cannot change it. */
-struct left_request {
-	uint32_t opcode, rkey;
-	uint64_t va, swap_add, compare;
-};
-
 /* Judges what a peer has left, but not the key.  Only an RC QP has atomics. */
-static enum verdict judge_ask(const struct qp *qp, const struct left_request *a,
-			      struct explain *x)
+static enum verdict judge_ask(const struct qp *qp,
+			      const struct target_request *a, struct explain *x)
 {
 	enum verdict v = request_atomic(qp, a->opcode, a->va, x);
 
@@ -586,7 +579,7 @@ static enum verdict judge_ask(const struct qp *qp, const struct left_request *a,
 /* Judges the request again, since the peer's judgement is not trusted, and
  * executes it. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
-			       const struct left_request *a, uint64_t *found,
+			       const struct target_request *a, uint64_t *found,
 			       struct explain *x)
 {
 	struct space *s = t->hca->space;
@@ -627,7 +620,7 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 /*
  * Executes the request that a peer has left to this process.  Does not take the
  * responder lock, because a stopped peer could hold it.  The lock is not
- * needed: the peer writes no member ask_* while it waits for the answer, and a
+ * needed: the peer does not write `asked` while it waits for the answer, and a
  * thread that changes the QP holds this process's progress lock.
  *
  * The peer stores `ask` after the request (ask_target), and this function loads
@@ -641,7 +634,7 @@ static void serve_ask(struct ibt *t, struct ibt_qp *q)
 	struct explain x = {.cause = EXPLAIN_NONE};
 	uint64_t found = 0;
 	enum verdict v;
-	struct left_request a;
+	struct target_request a; /* a copy, which the peer cannot change */
 
 	if (atomic_load(&f->ask) != TARGET_ASK_POSTED ||
 	    q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
@@ -650,8 +643,7 @@ static void serve_ask(struct ibt *t, struct ibt_qp *q)
 	if (eager_is_any(t->hca, q->qp))
 		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
 			   q->qp);
-	a = (struct left_request){f->ask_opcode, f->ask_rkey, f->ask_va,
-				  f->ask_swap_add, f->ask_compare};
+	a = f->asked;
 	v = answer_ask(t, q, &a, &found, &x);
 	f->ask_found = v ? v : found;
 	atomic_store(&f->ask, v ? TARGET_ASK_REFUSED : TARGET_ASK_ANSWERED);

@@ -487,21 +487,17 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 /*
  * Leaves the request to the target's process, which owns the memory.
  *
- * The store of `ask` (seq_cst) comes after the stores of the other ask_
- * members, and serve_ask loads `ask` (seq_cst) before it reads those members.
- * Without this order the target's process could execute a request that is half
- * written.
+ * The store of `ask` (seq_cst) comes after the store of `asked`, and serve_ask
+ * loads `ask` (seq_cst) before it reads `asked`.  Without this order the
+ * target's process could execute a request that is half written.
  */
 static void ask_target(struct target_ref *l, struct qp *qp,
 		       struct direct_request *r)
 {
 	struct qp_target *f = qp_target(qp);
 
-	f->ask_opcode = r->opcode;
-	f->ask_rkey = r->rkey;
-	f->ask_va = r->va;
-	f->ask_swap_add = r->swap_add;
-	f->ask_compare = r->compare;
+	f->asked = (struct target_request){r->opcode, r->rkey, r->va,
+					   r->swap_add, r->compare};
 	STEP("an atomic is described");
 	atomic_store(&f->ask, TARGET_ASK_POSTED);
 	STEP("an atomic is asked for");

@@ -274,6 +274,15 @@ static enum direct_result note_busy(struct target_ref *l, uint64_t now_ns)
 	return DIRECT_BUSY;
 }
 
+/* Counts n requests or pieces.  rx_wraps lies in another cache line than the
+ * members that each request writes. */
+static void count_pieces(struct qp_target *t, uint32_t n)
+{
+	t->rx_packets += n;
+	if (t->rx_packets < n)
+		t->rx_wraps++;
+}
+
 static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 					  struct direct_request *r)
 {
@@ -305,7 +314,7 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 		return DIRECT_REFUSED;
 	if (!v)
 		inside_count(qp, r->opcode, r->bytes);
-	qp_target(qp)->rx_packets++;
+	count_pieces(qp_target(qp), 1);
 	if (v) {
 		request_refuse(l, qp, r, v, &x);
 		return verdict_row(v)->silent ? DIRECT_CLOSED : DIRECT_REFUSED;
@@ -480,7 +489,7 @@ static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
 	if (is_easy(l, qp)) {
 		n = batch_run(l, qp, s);
 		if (!s->r.outcome.is_revoked)
-			qp_target(qp)->rx_packets += n;
+			count_pieces(qp_target(qp), n);
 	}
 	leave_responder(qp, &s->r);
 	return n;

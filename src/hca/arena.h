@@ -58,7 +58,7 @@ struct arena_hdr {
 	uint32_t reserved; /* 0 */
 };
 
-#define ARENA_LAYOUT 14 /* changes with the structures in an arena */
+#define ARENA_LAYOUT 15 /* changes with the structures in an arena */
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */

@@ -65,9 +65,16 @@
  * execute. */
 enum target_ask {
 	TARGET_ASK_NONE,     /* the peer has asked for none */
-	TARGET_ASK_POSTED,   /* the peer has written the ask_ members */
+	TARGET_ASK_POSTED,   /* the peer has written qp_target.asked */
 	TARGET_ASK_ANSWERED, /* executed; ask_found: the value found */
 	TARGET_ASK_REFUSED   /* not executed; ask_found: enum verdict */
+};
+
+/* An atomic that a peer asks the target's own process to execute: enum hca_wr,
+ * the key by which the peer names the memory, the address and the operands. */
+struct target_request {
+	uint32_t opcode, rkey;
+	uint64_t va, swap_add, compare;
 };
 
 /* A failure of the QP that a peer has found.  verdict: enum verdict.
@@ -91,7 +98,7 @@ enum qp_notify {
 	QP_NOTIFY_LATER = 4,  /* an event of recv_cq is due in cq.hold_ns */
 	QP_NOTIFY_FULL = 8,   /* recv_cq has overflowed */
 	QP_NOTIFY_LIMIT = 16, /* the SRQ fell below its limit */
-	QP_NOTIFY_ASK = 32,   /* execute the atomic in the ask_ members */
+	QP_NOTIFY_ASK = 32,   /* execute the atomic qp_target.asked */
 	QP_NOTIFY_FAIL = 64,  /* the QP fails; the reason is qp_target.note */
 	/* The owner has to collect completions: rq_is_full is true, or a
 	 * request waits for memory of an eager message (eager.h). */
@@ -140,13 +147,12 @@ struct qp_target {
 	 * lower bits are TARGET_LEFT and, for RC, the PSN of the first packet.
 	 * Set without the lock. */
 	uint64_t packets_from;
-	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
-	uint32_t ask_opcode;  /* enum hca_wr of the atomic */
-	uint32_t ask_rkey;    /* the key by which the peer names the memory */
-	/* The address and the operands of the atomic, and its result. */
-	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
-	struct target_failure note; /* the reason of has_failed */
-	struct comp comp;	    /* sums of completions */
+	_Atomic uint32_t ask;	     /* enum target_ask, of `asked` */
+	uint32_t rx_wraps;	     /* how often rx_packets has wrapped */
+	struct target_request asked; /* the atomic */
+	uint64_t ask_found;	     /* its result */
+	struct target_failure note;  /* the reason of has_failed */
+	struct comp comp;	     /* sums of completions */
 };
 
 _Static_assert(offsetof(struct qp_target, tx_bytes) == 64,

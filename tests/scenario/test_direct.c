@@ -39,6 +39,24 @@ static void nothing_crosses_a_wire(void **state)
 	two_hcas_free(d);
 }
 
+/* The first request is executed alone, the others in batches. */
+static void the_count_of_requests_does_not_wrap(void **state)
+{
+	struct two_hcas *d = two_hcas_new(1, 16);
+	struct qp_target *t = qp_target(d->side[1].qp);
+
+	for (uint32_t i = 1; i < 4; i++) {
+		t->rx_packets = UINT32_MAX;
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_int_equal(t->rx_packets, 0);
+		assert_int_equal(t->rx_wraps, i);
+	}
+	two_hcas_free(d);
+}
+
 static void without_a_receive_a_send_ends_after_its_tries(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
@@ -490,6 +508,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_crosses_a_wire),
+		cmocka_unit_test(the_count_of_requests_does_not_wrap),
 		cmocka_unit_test(without_a_receive_a_send_ends_after_its_tries),
 		cmocka_unit_test(
 			a_receive_posted_late_is_found_at_the_next_try),

@@ -294,11 +294,7 @@ static bool leave_request(struct two_hcas *d, uint32_t opcode, uint64_t va)
 	struct two_hcas_side *s = &d->side[1];
 	struct qp_target *f = qp_target(s->qp);
 
-	f->ask_opcode = opcode;
-	f->ask_rkey = s->mr->rkey;
-	f->ask_va = va;
-	f->ask_swap_add = 7;
-	f->ask_compare = 0;
+	f->asked = (struct target_request){opcode, s->mr->rkey, va, 7, 0};
 	atomic_store(&f->ask, TARGET_ASK_POSTED);
 	notify_post(&s->hca, s->qp, QP_NOTIFY_ASK);
 	engine_serve_notify(s->engine);
