@@ -263,6 +263,57 @@ free_qps:
 	return err == -ENOENT ? 0 : err;
 }
 
+static uint64_t key_of(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct watch_entry *a = left, *b = right;
+
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+/* Returns the entry with this key, or NULL. */
+static const struct watch_entry *
+find_entry(const struct watch *w, const struct watch_entry *index, uint64_t key)
+{
+	struct watch_entry wanted = {.key = key};
+
+	return w->qp_count ? bsearch(&wanted, index, w->qp_count,
+				     sizeof(*index), compare_keys)
+			   : NULL;
+}
+
+/* Makes the two indexes.  Returns 0 or -ENOMEM. */
+static int index_qps(struct watch *w)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < w->count; i++)
+		count += w->processes[i].qp_count;
+	w->by_process = calloc(count + 1, sizeof(*w->by_process));
+	w->by_peer = calloc(count + 1, sizeof(*w->by_peer));
+	if (!w->by_process || !w->by_peer)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watch_process *p = &w->processes[i];
+
+		for (size_t j = 0; j < p->qp_count; j++) {
+			const struct qp *qp = &p->qps[j];
+
+			w->by_process[w->qp_count] = (struct watch_entry){
+				key_of((uint32_t)p->pid, qp->qpn), p, qp};
+			w->by_peer[w->qp_count++] = (struct watch_entry){
+				key_of(qp->qpn, qp->attr.dest_qpn), p, qp};
+		}
+	}
+	qsort(w->by_process, count, sizeof(*w->by_process), compare_keys);
+	qsort(w->by_peer, count, sizeof(*w->by_peer), compare_keys);
+	return 0;
+}
+
 int watch_take(struct watch *w)
 {
 	DIR *proc = opendir("/proc");
@@ -277,6 +328,8 @@ int watch_take(struct watch *w)
 			err = add_process(w, atoi(e->d_name));
 	if (proc)
 		closedir(proc);
+	if (!err)
+		err = index_qps(w);
 	if (err)
 		watch_free(w);
 	return err;
@@ -287,32 +340,25 @@ void watch_free(struct watch *w)
 	for (size_t i = 0; i < w->count; i++)
 		free(w->processes[i].qps);
 	free(w->processes);
+	free(w->by_process);
+	free(w->by_peer);
 	*w = (struct watch){0};
 }
 
 const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watch_process *p = &w->processes[i];
+	const struct watch_entry *e =
+		find_entry(w, w->by_process, key_of((uint32_t)pid, qpn));
 
-		for (size_t j = 0; p->pid == pid && j < p->qp_count; j++)
-			if (p->qps[j].qpn == qpn)
-				return &p->qps[j];
-	}
-	return NULL;
+	return e ? e->qp : NULL;
 }
 
 /* QPNs are random, so two pairs with the same QPNs are unlikely. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		const struct watch_process *p = &w->processes[i];
+	const struct watch_entry *e =
+		find_entry(w, w->by_peer, key_of(qp->attr.dest_qpn, qp->qpn));
 
-		for (size_t j = 0; j < p->qp_count; j++)
-			if (p->qps[j].qpn == qp->attr.dest_qpn &&
-			    p->qps[j].attr.dest_qpn == qp->qpn)
-				return p;
-	}
-	return NULL;
+	return e ? e->process : NULL;
 }

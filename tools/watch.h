@@ -34,11 +34,23 @@ struct watch_process {
 	size_t qp_count;      /* QPs in qps */
 };
 
+/* An entry of an index of QPs. */
+struct watch_entry {
+	uint64_t key;
+	const struct watch_process *process; /* whose QP it is */
+	const struct qp *qp;		     /* of process->qps */
+};
+
 /* The adverb processes at one time. */
 struct watch {
 	uint64_t at_ns; /* the time of watch_take, by CLOCK_MONOTONIC */
 	struct watch_process *processes; /* an array; owned */
 	size_t count;			 /* entries of processes */
+	/* The QPs of all processes in two orders, as arrays; owned.  A process
+	 * chooses its QPNs, so that a hash table of them could be slow. */
+	struct watch_entry *by_process; /* by process ID and QPN */
+	struct watch_entry *by_peer;	/* by QPN and QPN of the destination */
+	size_t qp_count; /* entries of by_process, and of by_peer */
 };
 
 /* Reads into *w every adverb process that this user may read.  Does not free
