@@ -214,7 +214,6 @@ static pid_t await_child(pid_t pid, int fd)
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
 		return pid;
-	signal(SIGCHLD, SIG_DFL); /* the caller may have ignored it */
 	if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
 		fprintf(stderr,
 			"adverb: the fabric's process was ended by signal %d "
@@ -232,6 +231,9 @@ static pid_t enter_background(void)
 	pid_t pid;
 
 	fflush(NULL);
+	/* If the caller ignores SIGCHLD, the kernel reaps the child, and
+	 * waitpid fails. */
+	signal(SIGCHLD, SIG_DFL);
 	if (pipe2(ends, O_CLOEXEC)) {
 		say_not_in_background(errno);
 		return -1;

@@ -572,14 +572,14 @@ def is_started_without_standard_descriptors():
         expect_ok(t.run(fabric_argv("--socket", path, "--stop")))
 
 
-def no_background(call, sentence):
+def no_background(call, sentence, words=()):
     """Returns a case: without the system call @call, adverb fabric --background says
-    @sentence before it returns."""
+    @sentence before it returns.  @words: a command that runs the command after it."""
     def go():
         net, path = t.path("net"), t.path("unserved")
         with open(net, "w") as f:
             f.write(NET)
-        r = t.run([t.program("deny_syscall"), call, "--",
+        r = t.run([*words, t.program("deny_syscall"), call, "--",
                    *fabric_argv("--socket", path, "--background", net)])
         if r.status == 77:
             raise Skip("no system call can be refused here")
@@ -647,5 +647,9 @@ t.case("a fabric that cannot fork says so and leaves nothing",
        no_background("fork", "cannot run in the background"))
 t.case("a fabric in the background that cannot serve is told",
        no_background("signalfd", "cannot serve programs"))
+# The caller ignores SIGCHLD, so that the kernel would reap the child.
+t.case("a fabric in the background that a signal ends is told",
+       no_background("epoll_create1=KILL", "was ended by signal 31",
+                     ["env", "--ignore-signal=CHLD"]))
 t.case("without a fabric there is no InfiniBand port", without_a_fabric)
 t.end()

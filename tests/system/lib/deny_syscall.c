@@ -20,6 +20,7 @@
  *	cpus	sched_getaffinity takes no set of less than 4096 processors
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
  *		calls[], fails with this error
+ *	CALL=KILL	CALL kills the process
  *
  * Exit status 77: a filter cannot be installed here.  2: a WORD is unknown, or
  * PROGRAM is missing.  127: PROGRAM cannot be executed.
@@ -48,9 +49,11 @@
 /* Skips n instructions unless the loaded word is k. */
 #define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
 
-/* Makes one call fail with the error e, whatever its arguments. */
-#define REFUSE(call, e)                                                        \
-	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
+/* Makes one call end with the action, whatever its arguments. */
+#define ANSWER(call, action)                                                   \
+	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1),              \
+		BPF_STMT(BPF_RET | BPF_K, action), ALLOW
+#define REFUSE(call, e) ANSWER(call, SECCOMP_RET_ERRNO | (e))
 
 /* Kills the process if the loaded word is this call. */
 #define DIE(call)                                                              \
@@ -196,7 +199,10 @@ static const struct {
 static const struct {
 	const char *name;
 	uint32_t value;
-} errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
+} errors[] = {{"ENOSYS", SECCOMP_RET_ERRNO | ENOSYS},
+	      {"EPERM", SECCOMP_RET_ERRNO | EPERM},
+	      {"EINVAL", SECCOMP_RET_ERRNO | EINVAL},
+	      {"KILL", SECCOMP_RET_KILL_PROCESS}};
 
 /* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno.  If
  * @what names no call or no error, ends the program with status 2, not 77:
@@ -218,7 +224,7 @@ static int forbid_call(const char *what)
 		exit(2);
 	}
 	struct sock_filter filter[] = {
-		REFUSE(calls[call].number, errors[error].value)};
+		ANSWER(calls[call].number, errors[error].value)};
 	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]),
 				     filter};
 
