@@ -309,11 +309,13 @@ static int serve_file(const char *name, const char *path, bool background,
 	if (pid > 0 || !background)
 		print_ready(&net, path);
 	net_free(&net);
-	if (pid < 0)
-		unlink(path);
-	else if (!pid)
+	if (!pid)
 		err = fabric_server_run(f, listener, path, &capture, is_direct,
 					background ? leave_terminal : NULL);
+	/* A child leaves the path to its parent, which still has the listener
+	 * open: no other fabric can have taken the path. */
+	if (pid < 0 || (err && !background))
+		unlink(path);
 	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr,

@@ -332,8 +332,10 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	/* The socket is removed before the connections are closed: when `adverb
 	 * fabric --stop` sees the end of its own connection, another fabric can
 	 * be started at this path. */
-	remove_socket(path, &own);
-	shutdown(listener, SHUT_RDWR);
+	if (!err) {
+		remove_socket(path, &own);
+		shutdown(listener, SHUT_RDWR);
+	}
 	list_for_each_safe (l, &s.connections)
 		fabric_connection_free(&s, (struct connection *)l);
 	fabric_direct_close(&s.direct);

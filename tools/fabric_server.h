@@ -23,7 +23,7 @@
  * is_direct: programs may share their arenas (fabric_direct.h).  Calls `ready`,
  * unless it is NULL, when nothing can fail any more.  Returns 0, or -errno
  * without a call of `ready`: the process has no memory or descriptor for its
- * state.
+ * state.  After such an error the path stays, and the caller removes it.
  */
 int fabric_server_run(struct fabric *f, int listener, const char *path,
 		      struct fabric_capture *capture, bool is_direct,

@@ -30,6 +30,7 @@
 #define TURNS 100
 #define MOST  8192 /* connections of a fabric */
 
+static const struct rlimit few_files = {SOFT, HARD};
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 static int said_fd;	  /* a memfd: the sentences of the server */
 static uint32_t *accepts; /* calls of accept4, in the server's process */
@@ -64,7 +65,7 @@ static int listen_here(void)
 }
 
 /* In the child: serves until the fabric is stopped. */
-static _Noreturn void serve_fabric(int listener, bool has_few_files)
+static _Noreturn void serve_fabric(int listener, const struct rlimit *files)
 {
 	static const char text[] = "Switch 8 \"S\"\n"
 				   "[1] \"H\"[1]\n"
@@ -72,7 +73,6 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 				   "Hca 3 \"H\"\n"
 				   "[1] \"S\"[1]\n"
 				   "[2] \"S\"[2]\n";
-	const struct rlimit few = {SOFT, HARD};
 	struct fabric_capture capture = {0};
 	struct net_error error;
 	struct fabric *f;
@@ -80,7 +80,7 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(said_fd, STDERR_FILENO);
-	if (has_few_files && setrlimit(RLIMIT_NOFILE, &few))
+	if (files && setrlimit(RLIMIT_NOFILE, files))
 		_exit(2);
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
 		_exit(3);
@@ -89,7 +89,8 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 									  : 0);
 }
 
-static pid_t start_fabric(bool has_few_files)
+/* files: the server's limits on open files; NULL: those of this process. */
+static pid_t start_fabric(const struct rlimit *files)
 {
 	int listener = listen_here();
 	pid_t child;
@@ -99,7 +100,7 @@ static pid_t start_fabric(bool has_few_files)
 	child = fork();
 	assert_true(child >= 0);
 	if (!child)
-		serve_fabric(listener, has_few_files);
+		serve_fabric(listener, files);
 	close(listener);
 	return child;
 }
@@ -162,7 +163,7 @@ static void assert_said(const char *why, const char *remedy)
 static void a_stopped_fabric_removes_its_path_first(void **state)
 {
 	static int others[900];
-	pid_t child = start_fabric(false);
+	pid_t child = start_fabric(NULL);
 	int fd = join_fabric();
 
 	ask_fabric(fd, FABRIC_PROTO_CA);
@@ -182,13 +183,13 @@ static void a_stopped_fabric_removes_its_path_first(void **state)
 
 static void the_socket_of_another_fabric_stays(void **state)
 {
-	pid_t child = start_fabric(false), other;
+	pid_t child = start_fabric(NULL), other;
 	int fd = join_fabric();
 
 	ask_fabric(fd, FABRIC_PROTO_CA);
 	take_answer(fd);
 	assert_int_equal(unlink(path), 0);
-	other = start_fabric(false);
+	other = start_fabric(NULL);
 	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
@@ -198,6 +199,19 @@ static void the_socket_of_another_fabric_stays(void **state)
 	take_answer(fd);
 	await_end(fd);
 	assert_ended(other);
+}
+
+/* A caller that shares the listener with a child then removes the path itself:
+ * until it closes the listener, no other fabric can have the path. */
+static void a_fabric_that_cannot_serve_leaves_its_path(void **state)
+{
+	const struct rlimit no_files = {0, 0};
+	pid_t child = start_fabric(&no_files);
+	int status = -1;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), 4);
+	assert_int_equal(unlink(path), 0);
 }
 
 static bool has_answer(int fd)
@@ -210,7 +224,7 @@ static bool has_answer(int fd)
 /* More programs connect than the server has descriptors for. */
 static void connections_wait_for_descriptors(void **state)
 {
-	pid_t child = start_fabric(true);
+	pid_t child = start_fabric(&few_files);
 	int fds[MANY], served = 0;
 	uint32_t before;
 
@@ -263,7 +277,7 @@ static int refusal_of(int fd, uint32_t kind, uint32_t port)
 
 static void a_connection_has_a_data_end_at_each_port(void **state)
 {
-	pid_t child = start_fabric(false);
+	pid_t child = start_fabric(NULL);
 	int fd = join_fabric(), other = join_fabric(), data[3];
 	struct fabric_proto m;
 
@@ -305,7 +319,7 @@ static void the_number_of_connections_is_bounded(void **state)
 		SKIP_FOR("the limit on open files (ulimit -Hn) is too low");
 	files.rlim_cur = files.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-	child = start_fabric(false);
+	child = start_fabric(NULL);
 	fd = join_fabric();
 	for (int i = 0; i < MOST - 1; i++)
 		others[i] = join_fabric();
@@ -357,7 +371,7 @@ static void another_user_is_not_served_and_not_trusted(void **state)
 
 	if (!test_can_be(1))
 		SKIP_FOR(ONE_USER);
-	child = start_fabric(false);
+	child = start_fabric(NULL);
 	assert_int_equal(chmod(path, 0777), 0);
 	*slash = '\0';
 	assert_int_equal(chmod(path, 0755), 0);
@@ -400,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_fabric_removes_its_path_first),
 		cmocka_unit_test(a_connection_has_a_data_end_at_each_port),
 		cmocka_unit_test(the_socket_of_another_fabric_stays),
+		cmocka_unit_test(a_fabric_that_cannot_serve_leaves_its_path),
 		cmocka_unit_test(connections_wait_for_descriptors),
 		cmocka_unit_test(the_number_of_connections_is_bounded),
 		cmocka_unit_test(another_user_is_not_served_and_not_trusted),
