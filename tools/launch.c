@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -238,14 +239,18 @@ static const char *path_of(const struct launch *l)
 
 /*
  * Finds the privilege because of which the loader ignores LD_* (AT_SECURE);
- * NULL: none.  A file gives no privilege under no_new_privs, or if this process
- * already has the user or group of the file.
+ * NULL: none.  A file gives no privilege under no_new_privs, on a file system
+ * that is mounted with the option nosuid, or if this process already has the
+ * user or group of the file.
  */
 static const char *find_privilege(const char *path)
 {
+	struct statvfs fs;
 	struct stat st;
 
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || stat(path, &st) < 0)
+		return NULL;
+	if (!statvfs(path, &fs) && fs.f_flag & ST_NOSUID)
 		return NULL;
 	if ((st.st_mode & S_ISUID) && st.st_uid != geteuid())
 		return "set-user-ID";
