@@ -135,9 +135,10 @@ static int refuse_taken(const char *path, int err)
 {
 	if (err == -EEXIST)
 		fprintf(stderr,
-			"adverb: a fabric already runs at %s; end it by adverb "
-			"fabric --socket %s --stop, or name another socket by "
-			"--socket.\n",
+			"adverb: the fabric cannot listen at %s: a fabric, or "
+			"another program of this user, listens there; end a "
+			"fabric by adverb fabric --socket %s --stop, or name "
+			"another socket by --socket.\n",
 			path, path);
 	else
 		fprintf(stderr,

@@ -199,7 +199,8 @@ static void a_sentence_says_which_program_has_the_path(void **state)
 		int err;
 		const char *said;
 	} table[] = {
-		{0, "/socket --stop, or name another socket"},
+		{0, "a fabric, or another program of this user, listens "
+		    "there; end a fabric by adverb fabric --socket "},
 		{-ETIMEDOUT, "a program that does not answer listens there; "
 			     "end that program"},
 		{-EPERM, "a program of another user listens there; name"},

@@ -503,7 +503,7 @@ def wrong_use_has_messages():
     expect(r.status == 1 and "bad:1: port 1 of \"H\"" in r.output, r.output)
     with fabric() as f:
         r = t.run(fabric_argv("--socket", f.socket, f.file))
-        expect(r.status == 1 and "runs at" in r.output, r.output)
+        expect(r.status == 1 and "listens there; end a fabric by" in r.output, r.output)
         r = t.run(fabric_argv("--socket", f.socket, "--show"))
         expect(r.status == 0 and r.output.count("adapter ") == 3, r.output)
 
