@@ -110,13 +110,12 @@ int launch_init(struct launch *l)
 
 void launch_env(struct launch *l, const char *name_value)
 {
-	if (l->env_count < LAUNCH_ENV_MAX)
-		l->env[l->env_count++] = name_value;
-	else
-		fprintf(stderr,
-			"adverb: %s is not set: options set at most 32 "
-			"variables; set the variable before adverb starts.\n",
-			name_value);
+	size_t room = (size_t)l->env_count + 1;
+
+	l->env = reallocarray(l->env, room, sizeof(*l->env));
+	if (!l->env)
+		abort();
+	l->env[l->env_count++] = name_value;
 }
 
 bool launch_env_is(const char *text)

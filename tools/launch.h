@@ -17,13 +17,12 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { LAUNCH_ENV_MAX = 32 }; /* most variables that options set */
-
 /* How a program is started. */
 struct launch {
-	char libdir[PATH_MAX];		 /* the folder of adverb's libraries */
-	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
-	int env_count;			 /* entries of env in use */
+	char libdir[PATH_MAX]; /* the folder of adverb's libraries */
+	/* "NAME=value", set in the program; owned, but never freed */
+	const char **env;
+	int env_count; /* entries of env */
 	bool shim;    /* preload libadverb-shim.so; launch_check may clear it */
 	bool insists; /* --shim: print a sentence if the shim has no effect */
 	bool private; /* --private: run in a new network namespace, private.h */
@@ -72,9 +71,7 @@ int launch_init(struct launch *l);
  * Returns false, and notes nothing, if @option is another option. */
 bool launch_option(struct launch *l, int option, const char *value);
 
-/* Adds "NAME=value" (borrowed) to the program's environment.  If there are
- * LAUNCH_ENV_MAX variables already, leaves the variable out and says so on
- * stderr. */
+/* Adds "NAME=value" (borrowed) to the program's environment. */
 void launch_env(struct launch *l, const char *name_value);
 
 /* Is @text "NAME=value"?  If not, says so on stderr. */

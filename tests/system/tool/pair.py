@@ -343,6 +343,15 @@ def sets_each_side():
     expect(r.lines("client")[0] == "c b", "the client has other variables", r)
 
 
+def sets_many_variables():
+    """rping's server listens by rdma_cm alone, so that its process needs the variable
+    by which adverb itself learns that."""
+    t.need("rping")
+    words = [word for i in range(40) for word in ("--env", "X%d=%d" % (i, i))]
+    r = pair(["--", "rping", "-C", "1"], *words)
+    expect(r.status == 0, "exit status %d" % r.status, r)
+
+
 def run_sets_variables():
     r = t.adverb_run([system.PYTHON, "-c",
                       "import os\nfor k in ('ADVERB_PCAP', 'ADVERB_EXPLAIN',"
@@ -583,6 +592,7 @@ t.case("pair uses no port that it cannot reserve", reserves_its_port)
 t.case("pair refuses a command of more than 255 words", drops_no_word)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
+t.case("pair sets any number of variables", sets_many_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)
 t.case("a time-out that is no number of seconds is refused",
        a_time_is_in_seconds)
