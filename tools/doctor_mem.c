@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,10 +51,10 @@ void doctor_mem_self(void)
 }
 
 /* Writes from one child to another child: neither is the parent of the other,
- * as with server and client of ib_write_bw.  Returns 0; an errno value; or
- * ENOSYS if a signal has killed the writer, such as the SIGSYS of a seccomp
- * filter. */
-static int write_sibling(uint64_t *word)
+ * as with server and client of ib_write_bw.  Stores in *reaches_child whether
+ * this process may write to a child.  Returns 0; an errno value; or ENOSYS if a
+ * signal has killed the writer, such as the SIGSYS of a seccomp filter. */
+static int write_sibling(uint64_t *word, bool *reaches_child)
 {
 	int status = 0;
 	pid_t writer, target = fork();
@@ -65,6 +66,7 @@ static int write_sibling(uint64_t *word)
 		for (;;)
 			pause();
 	}
+	*reaches_child = write_word(target, word) == 0;
 	writer = fork();
 	if (writer == 0)
 		_exit(write_word(target, word));
@@ -126,29 +128,45 @@ static void check_direct_path(int err)
 	}
 }
 
-void doctor_mem_other(void)
+/* Says why no process may write into another.  scope: Yama's ptrace_scope, or
+ * "" if there is no Yama or no /proc. */
+static void say_apart(int err, const char *scope, bool reaches_child)
 {
-	static uint64_t word;
-	char scope[16] = "";
-	int err = write_sibling(&word);
+	char yama[32] = "";
 
-	doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope,
-			 sizeof(scope));
-	if (err == 0)
-		doctor_say(DOCTOR_OK, "others' memory",
-			   "a process may write into another of its user%s%s",
-			   scope[0] ? ", ptrace_scope " : "", scope);
-	else if (scope[0] == '1')
+	if (scope[0] == '0' || scope[0] == '1')
+		snprintf(yama, sizeof(yama), ", but not by Yama");
+	else if (scope[0])
+		snprintf(yama, sizeof(yama), ", ptrace_scope %s", scope);
+	/* Only Yama, with ptrace_scope 1, lets a process write into its child,
+	 * and not into other processes. */
+	if (reaches_child)
 		doctor_say(DOCTOR_SLOW, "others' memory",
 			   "Yama keeps processes of one user apart "
 			   "(ptrace_scope 1): they exchange packets, unless "
 			   "ADVERB_PTRACER=1 is set for each");
 	else
 		doctor_say(DOCTOR_SLOW, "others' memory",
-			   "processes of one user are kept apart (%s%s%s): "
-			   "they exchange packets",
-			   strerror(err), scope[0] ? ", ptrace_scope " : "",
-			   scope);
+			   "processes of one user are kept apart (%s%s): they "
+			   "exchange packets",
+			   strerror(err), yama);
+}
+
+void doctor_mem_other(void)
+{
+	static uint64_t word;
+	char scope[16] = "";
+	bool reaches_child = false;
+	int err = write_sibling(&word, &reaches_child);
+
+	doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope,
+			 sizeof(scope));
+	if (err)
+		say_apart(err, scope, reaches_child);
+	else
+		doctor_say(DOCTOR_OK, "others' memory",
+			   "a process may write into another of its user%s%s",
+			   scope[0] ? ", ptrace_scope " : "", scope);
 	check_direct_path(err);
 }
 

@@ -245,6 +245,10 @@ says("steering", "slow", "the broker receives all frames", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
 says("others' memory", "slow", "they exchange packets", lacks=["vm"])
+says("others' memory", "slow", r"kept apart \(.*, but not by Yama\): they exchange packets",
+     lacks=["vm"],
+     into=where(folder_over("/proc/sys/kernel",
+                            "mkdir yama && echo 1 >yama/ptrace_scope")))
 says("direct path", "ok", "from memory to memory")
 says("direct path", "ok", "by system calls alone", ADVERB_GUARD="0")
 says("direct path", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
