@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric.h"
 
+#include "background.h"
 #include "fabric/net.h"
 #include "fabric_server.h"
 #include "fabric_socket.h"
 #include "fabric/fabric_client.h"
 #include "util/remedy.h"
 #include "util/runtime_tree.h"
-#include "util/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void print_help(FILE *out)
@@ -173,92 +172,6 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	return f;
 }
 
-/* In the child of enter_background: the end of the pipe to the parent. */
-static int parent_fd = -1;
-
-/* Tells the parent that the fabric serves, and leaves the terminal. */
-static void leave_terminal(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct write_signals held;
-
-	write_signals_hold(&held);
-	if (write(parent_fd, "", 1) < 0)
-		errno = 0; /* the parent was killed */
-	write_signals_give(&held);
-	close(parent_fd);
-	for (int i = 0; null >= 0 && i <= STDERR_FILENO; i++)
-		dup2(null, i);
-	close(null);
-}
-
-static void say_not_in_background(int err)
-{
-	fprintf(stderr,
-		"adverb: the fabric cannot run in the background: no process "
-		"can be made: %s; end other processes, or leave --background "
-		"out.\n",
-		strerror(err));
-}
-
-/* Waits until the child serves.  Returns the child's ID, or -1: the child has
- * ended, after a sentence of its own or of this function. */
-static pid_t await_child(pid_t pid, int fd)
-{
-	int status = 0;
-	char byte;
-	ssize_t n;
-
-	do
-		n = read(fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n == 1)
-		return pid;
-	if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-		fprintf(stderr,
-			"adverb: the fabric's process was ended by signal %d "
-			"before it served programs; see what ends it.\n",
-			WTERMSIG(status));
-	return -1;
-}
-
-/* Forks.  Returns 0 in the child, which serves, and then calls leave_terminal;
- * the child's ID in the parent, when the child serves; or -1 after a sentence
- * on stderr. */
-static pid_t enter_background(void)
-{
-	int ends[2], err;
-	pid_t pid;
-
-	fflush(NULL);
-	/* If the caller ignores SIGCHLD, the kernel reaps the child, and
-	 * waitpid fails. */
-	signal(SIGCHLD, SIG_DFL);
-	if (pipe2(ends, O_CLOEXEC)) {
-		say_not_in_background(errno);
-		return -1;
-	}
-	pid = fork();
-	err = errno;
-	close(ends[pid ? 1 : 0]);
-	if (pid) {
-		if (pid < 0)
-			say_not_in_background(err);
-		else
-			pid = await_child(pid, ends[0]);
-		close(ends[0]);
-		return pid;
-	}
-	parent_fd = ends[1];
-	setsid();
-	signal(SIGHUP, SIG_IGN);
-	/* A file system cannot be unmounted while a process has its working
-	 * directory there.  The fabric also works if chdir fails. */
-	if (chdir("/"))
-		errno = 0;
-	return 0;
-}
-
 static void print_ready(const struct net *net, const char *path)
 {
 	uint32_t switches = 0, adapters = 0;
@@ -305,13 +218,13 @@ static int serve_file(const char *name, const char *path, bool background,
 	 * directory. */
 	path = realpath(path, full) ? full : path;
 	if (background)
-		pid = enter_background();
+		pid = background_enter("the fabric");
 	if (pid > 0 || !background)
 		print_ready(&net, path);
 	net_free(&net);
 	if (!pid)
 		err = fabric_server_run(f, listener, path, &capture, is_direct,
-					background ? leave_terminal : NULL);
+					background_ready);
 	/* A child leaves the path to its parent, which still has the listener
 	 * open: no other fabric can have taken the path. */
 	if (pid < 0 || (err && !background))

@@ -623,7 +623,7 @@ static void run_turns(struct loop *l)
 		look_around(l, monotonic_ms());
 		watch_tap(l);
 		if (l->is_up && !was_up)
-			l->config->up(l->config->ctx);
+			l->config->up();
 		was_up = l->is_up;
 	}
 	if (l->is_up)

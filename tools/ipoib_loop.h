@@ -20,8 +20,7 @@ struct ipoib_loop_config {
 	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
 	uint32_t address_count; /* entries of addresses */
 	/* The loop calls this each time that the interface comes up. */
-	void (*up)(void *ctx);
-	void *ctx; /* the argument of up */
+	void (*up)(void);
 };
 
 /* Runs the interface until SIGINT or SIGTERM comes; the fabric ends, does not

@@ -3,19 +3,15 @@
  * adverb-ipoib: an IPoIB interface of a host of an emulated subnet.  `adverb
  * ipoib` starts this program with adverb's libraries.
  */
+#include "background.h"
 #include "ipoib_loop.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ipoib/ipoib.h"
 #include "util/standard_fds.h"
@@ -213,86 +209,12 @@ static bool is_host(void)
 	return false;
 }
 
-/* Replaces standard input, output and error by /dev/null, since a reader of the
- * caller's pipes waits until all copies of the pipes are closed.  Standard
- * error stays if it is a regular file, and takes further messages. */
-static void let_caller_go(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct stat st;
-
-	for (int i = 0; null >= 0 && i < 3; i++)
-		if (i < 2 || fstat(i, &st) || !S_ISREG(st.st_mode))
-			dup2(null, i);
-	if (null > 2)
-		close(null);
-	/* A file system cannot be unmounted while a process has its working
-	 * directory there. */
-	if (chdir("/"))
-		errno = 0;
-}
-
-/* Makes this process end when its parent ends, until report_up. */
-static void end_with(pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
-		_exit(1);
-}
-
-/* Forks.  Returns in the child, with the descriptor to which the child writes a
- * byte when the interface is up.  The parent waits for the byte or the child's
- * end, and exits with 0 or 1.  If no child can be made, says so on stderr and
- * exits with 1. */
-static int enter_background(void)
-{
-	int ends[2];
-	char up;
-	pid_t pid = -1, parent = getpid();
-
-	if (!pipe2(ends, O_CLOEXEC))
-		pid = fork();
-	if (pid < 0) {
-		fprintf(stderr,
-			"adverb: adverb ipoib cannot run in the background: no "
-			"pipe or process can be made: %s; leave --background "
-			"out.\n",
-			strerror(errno));
-		exit(1);
-	}
-	if (!pid) {
-		close(ends[0]);
-		end_with(parent);
-		setsid();
-		signal(SIGHUP, SIG_IGN);
-		return ends[1];
-	}
-	close(ends[1]);
-	_exit(read(ends[0], &up, 1) == 1 ? 0 : 1);
-}
-
-/* Called when the interface is up: lets the parent of enter_background exit.
- * ctx: the address of the descriptor that enter_background has returned, or of
- * a -1, if there is no such parent. */
-static void report_up(void *ctx)
-{
-	int *fd = ctx;
-
-	if (*fd < 0)
-		return;
-	prctl(PR_SET_PDEATHSIG, 0);
-	let_caller_go();
-	if (write(*fd, "", 1) < 0)
-		errno = 0;
-	close(*fd);
-	*fd = -1;
-}
-
 int main(int argc, char **argv)
 {
-	struct ipoib_loop_config c = {.name = "ib0"};
+	struct ipoib_loop_config c = {.name = "ib0", .up = background_ready};
 	bool background = false;
-	int up = -1, status;
+	pid_t pid = 0;
+	int status;
 
 	/* If /dev/null cannot be opened, the program runs with the descriptors
 	 * with which it was started. */
@@ -303,8 +225,6 @@ int main(int argc, char **argv)
 	if (!is_host())
 		return 1;
 	if (background)
-		up = enter_background();
-	c.up = report_up;
-	c.ctx = &up;
-	return ipoib_loop_run(&c);
+		pid = background_enter("adverb ipoib");
+	return pid ? pid < 0 : ipoib_loop_run(&c);
 }

@@ -15,7 +15,7 @@ import subnet
 from iphosts import hosts, interfaces, start_interfaces
 from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
                     managed_on, other_lids, port_lid)
-from system import HANG, PYTHON, expect, expect_ok, wait_until
+from system import HANG, PYTHON, Skip, expect, expect_ok, wait_until
 
 AREA = "InfiniBand"
 GROUP = "239.1.2.3"
@@ -704,6 +704,19 @@ def caller_is_killed():
                    "the interface stays", PATIENCE_S)
 
 
+def child_is_killed():
+    """With --background, adverb ipoib says which signal has ended its child, also if
+    the caller ignores SIGCHLD.  Here a filter kills the child when it opens its
+    device."""
+    with fabric() as f, hosts(f, "Hca3") as (host,):
+        r = host.run("env", "--ignore-signal=CHLD", t.program("deny_syscall"),
+                     "memfd_create=KILL", "--", t.adverb, "ipoib", "--background")
+        if r.status == 77:
+            raise Skip("no system call can be refused here")
+        expect(r.status == 1 and "adverb ipoib was ended by signal 31" in r.output,
+               r.output, r)
+
+
 def interface_is_renamed():
     """adverb ipoib joins groups for an interface that was renamed."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
@@ -806,6 +819,8 @@ t.case("a missing right, a taken name and wrong options give sentences",
        refusals)
 t.case("adverb ipoib takes --fabric and --host", own_options)
 t.case("adverb ipoib ends if its interface is removed", interface_is_removed)
+t.case("adverb ipoib --background says which signal has ended its child",
+       child_is_killed)
 t.case("adverb ipoib --background ends if its caller is killed before the "
        "interface is up", caller_is_killed)
 t.case("an interface with another, longer name joins groups",
