@@ -18,6 +18,7 @@ enum {
 	HELD_MAX = 16 << 20, /* bytes that a program has not fetched */
 	AT_OUI = 37,
 	AT_DR_SLID = 32,
+	AT_DR_DLID = 34,
 	/* As in the kernel, agents have the classes 0x00 to 0x4f, and 0x81, and
 	 * the versions 0x00 to 0x82. */
 	CLASSES = 0x50,
@@ -275,6 +276,15 @@ bool end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 	return add_message(end, header, mad, bytes);
 }
 
+/* Does the SMP begin its way by directed route, and not by LID (IBTA 14.2.2)?
+ * A response takes the way of its request from the other end. */
+static bool begins_by_route(const uint8_t mad[MAD_BYTES])
+{
+	return bytes_get16(mad +
+			   (is_response(mad) ? AT_DR_DLID : AT_DR_SLID)) ==
+	       LID_PERMISSIVE;
+}
+
 int end_inject(struct end *end, const struct umad *to,
 	       const uint8_t mad[MAD_BYTES])
 {
@@ -287,9 +297,7 @@ int end_inject(struct end *end, const struct umad *to,
 	memcpy(p->mad, mad, MAD_BYTES);
 	p->slid = port_info_lid(port) | (to->path_bits & bits);
 	p->dlid = to->lid;
-	if (mad[1] == CLASS_SUBN_DIRECTED &&
-	    (is_response(mad) ||
-	     bytes_get16(mad + AT_DR_SLID) == LID_PERMISSIVE))
+	if (mad[1] == CLASS_SUBN_DIRECTED && begins_by_route(mad))
 		p->slid = p->dlid = LID_PERMISSIVE;
 	p->sl = to->sl;
 	p->src_qp = inside_is_subnet(mad[1]) ? 0 : 1;

@@ -7,6 +7,7 @@ enum {
 	MAD_AT = FABRIC_UMAD_BYTES,
 	MESSAGE = MAD_AT + MAD_BYTES,
 	NODE_INFO = 0x11,
+	SM_INFO = 0x20, /* programs answer it */
 	LID_S1 = 10,
 	LID_S2 = 11,
 	LID_S3 = 12,
@@ -86,6 +87,19 @@ static void expect_answer(struct world *w, struct end *end,
 	assert_null(fabric_fetch(end, &bytes));
 }
 
+static struct end *open_end(const struct world *w, const char *name,
+			    const struct fabric_agent *asked, int *agent)
+{
+	struct end *end;
+	int err;
+
+	end = fabric_open(fabric_find(w->f, name), 1, NULL, &err);
+	assert_non_null(end);
+	*agent = fabric_register(end, asked);
+	assert_true(*agent >= 0);
+	return end;
+}
+
 static void smps_go_by_lid_and_by_route(void **state)
 {
 	static const struct way rows[] = {
@@ -112,13 +126,10 @@ static void smps_go_by_lid_and_by_route(void **state)
 	struct world *w = *state;
 	uint8_t s[MESSAGE];
 	struct end *end;
-	int err, agent;
+	int agent;
 
 	set_lids(w);
-	end = fabric_open(fabric_find(w->f, "A"), 1, NULL, &err);
-	assert_non_null(end);
-	agent = fabric_register(end, &asked);
-	assert_true(agent >= 0);
+	end = open_end(w, "A", &asked, &agent);
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		write_request(s, agent, &rows[i]);
 		assert_int_equal(fabric_send(end, s, MESSAGE), 0);
@@ -127,11 +138,71 @@ static void smps_go_by_lid_and_by_route(void **state)
 	fabric_close(end);
 }
 
+/* Turns the request that a program has received into the program's response. */
+static void send_response(struct end *end)
+{
+	uint8_t s[MESSAGE];
+	const uint8_t *got;
+	size_t bytes;
+
+	got = fabric_fetch(end, &bytes);
+	assert_non_null(got);
+	assert_int_equal(bytes, MESSAGE);
+	memcpy(s, got, MESSAGE);
+	fabric_fetched(end);
+	memset(s + 8, 0, 4); /* no timeout */
+	s[MAD_AT + 3] |= 0x80;
+	bytes_put16(s + MAD_AT + 4, STATUS_DIRECTION);
+	assert_int_equal(fabric_send(end, s, MESSAGE), 0);
+}
+
+static void responses_of_programs_go_back_the_way_of_the_request(void **state)
+{
+	static const struct way rows[] = {
+		{LID_S3, LID_A, NO_LID, {2}, 1, "B"},
+		{NO_LID, NO_LID, LID_B, {1}, 1, "B"},
+		{LID_S1, LID_A, LID_B, {2}, 1, "B"},
+	};
+	const struct fabric_agent asks = {.mgmt_class = CLASS_SUBN_DIRECTED,
+					  .class_version = 1},
+				  answers = {.mgmt_class = CLASS_SUBN_DIRECTED,
+					     .class_version = 1,
+					     .methods = {1 << METHOD_GET}};
+	struct world *w = *state;
+	struct end *a, *b;
+	uint8_t s[MESSAGE];
+	const uint8_t *got;
+	size_t bytes;
+	int from, to;
+
+	set_lids(w);
+	a = open_end(w, "A", &asks, &from);
+	b = open_end(w, "B", &answers, &to);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		write_request(s, from, &rows[i]);
+		bytes_put16(s + MAD_AT + 16, SM_INFO);
+		assert_int_equal(fabric_send(a, s, MESSAGE), 0);
+		fabric_turn(w->f, w->now_ms);
+		send_response(b);
+		fabric_turn(w->f, w->now_ms);
+		got = fabric_fetch(a, &bytes);
+		assert_non_null(got);
+		assert_int_equal(bytes, MESSAGE);
+		assert_int_equal(got[MAD_AT + 3], METHOD_GET | 0x80);
+		fabric_fetched(a);
+	}
+	fabric_close(a);
+	fabric_close(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(smps_go_by_lid_and_by_route,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			responses_of_programs_go_back_the_way_of_the_request,
+			set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
