@@ -73,9 +73,10 @@ static int welcome_client(struct server *s, struct conn *c)
 		 fds, &n);
 	bring_fd(&m, PROTO_FD_WAKE, is_relayed ? c->peer_wake_fd : -1, fds, &n);
 	err = answer_send(c, &c->hello, &m, fds);
-	/* A client that has its class already goes on without a new copy of the
-	 * fd store.  If it were refused, its class would be released, although
-	 * its process lives. */
+	/* A client that had its class before this hello goes on without a new
+	 * copy of the fd store.  If the client were refused, it would close the
+	 * connection, and its class would be released although its process
+	 * lives. */
 	if (err && m.brings == PROTO_FD_STORE) {
 		m.brings = 0;
 		err = answer_send(c, &c->hello, &m, NULL);

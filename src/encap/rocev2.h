@@ -84,10 +84,10 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
  *
  * Almost every damaged packet is noticed, because no id gives its ICRC
  * (rocev2_damaged).  A sender of which no damaged packet has come probably
- * sends over a good path, so each of its ids is accepted.  From its first
- * damaged packet on, an id is accepted if it is near the newest accepted id, or
- * if none was accepted yet.  Linux adds up to one per tick to the id of a
- * sender that was silent, so an id may be further ahead by one for each
+ * sends over a good path, so each of its ids is accepted.  From the sender's
+ * first damaged packet on, an id is accepted if it is near the newest accepted
+ * id, or if none was accepted yet.  Linux adds up to one per tick to the id of
+ * a sender that was silent, so an id may be further ahead by one for each
  * millisecond.
  *
  * An id that is not near the newest accepted id is refused.  But if the next id

@@ -96,8 +96,9 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
  * access (access_revoke), while it held the responder lock.  A receive that
  * the process had not completed stays held, and a receive that the process had
  * just taken from a shared queue becomes held.  The process may have left a
- * completion without announcing it.  The caller may be a peer, so it does not
- * collect that completion: the owner does so later (is_torn, rq_settle).
+ * completion without announcing it.  This function does not collect that
+ * completion, since the caller may be a peer: the owner collects it later
+ * (is_torn, rq_settle).
  */
 static void repair_receive(struct hca *h, struct qp *qp)
 {
@@ -193,11 +194,12 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 }
 
 /* The difference is signed, because rq_pass may have moved `collected` one
- * ahead of the cursor.  A peer can write any value to the cursor, so this also
- * checks rq.head: a receive that was not posted cannot have completed.
- * Acquire: orders the load of the cursor before that of `collected`, which
- * rq_pass stores first.  In the other order a thread that is suspended between
- * both loads could find a completion that is not there. */
+ * ahead of the cursor.  A peer can write any value to the cursor, so this
+ * function also checks rq.head: a receive that was not posted cannot have
+ * completed.  The acquire in rq_cursor orders the load of the cursor before
+ * that of `collected`.  rq_pass stores `collected` first.  If `collected` were
+ * loaded first, both stores could happen between the two loads, and this
+ * function would find a completion that is not there. */
 bool rq_is_behind(const struct qp *qp)
 {
 	uint32_t cursor = rq_cursor(qp);

@@ -61,7 +61,8 @@ bool host_is_ours(const struct host *h);
 struct hca *host_hca(struct host *h);
 /* Returns the map whose keys are the numbers of the protection domains that
  * exist.  The front end allocates the values by malloc(3).  The last host_put
- * frees the values that are left.  Under the ctx lock. */
+ * frees the values that are left.  The front end uses the map under the ctx
+ * lock. */
 struct map *host_domains(struct host *h);
 /* Takes the ctx lock, under which objects are created and destroyed.
  * verbs/object.h names the locks that a thread may already have then.  The
@@ -267,13 +268,13 @@ struct host_polls {
  * wait for more requests to be posted (post_gather.h). */
 void host_before_poll(struct host *h, const struct cq *cq);
 /* Called by a poll that found nothing yet.  Ends the wait of a QP for a receive
- * of its peer, if the QP completes into cq (post_resume); cq NULL: ends none.
- * If no such wait has ended, makes progress if the progress lock is free.
- * While all traffic goes through arenas, most calls skip progress.  After many
- * polls in a row that found nothing, yields the processor; while the peer
- * probably runs on this processor, already after few polls or one.  After many
- * polls in a row that found the lock held, waits for the lock.  *polls: the
- * counts of the polled object. */
+ * of its peer, if the QP has the same post lock as the QPs that complete into
+ * cq (post_resume); cq NULL: ends none.  If no such wait has ended, makes
+ * progress if the progress lock is free.  While all traffic goes through
+ * arenas, most calls skip progress.  Yields the processor after many polls in a
+ * row that found nothing; while the peer probably runs on this processor, one
+ * such poll, or 16, are enough.  After many polls in a row that found the lock
+ * held, waits for the lock.  *polls: the counts of the polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after each poll.  @empty: the poll found no completion.  Counts the
  * poll in *polls, and wakes the progress thread if that thread has to serve a

@@ -29,7 +29,7 @@ enum link_group_state {
 	LINK_GROUP_JOINS,  /* the open question is to join the group */
 	LINK_GROUP_IN,	   /* the fabric has the group */
 	LINK_GROUP_LEAVES, /* the open question is to leave the group */
-	/* The fabric has refused to join the group; the fabric is asked again
+	/* The fabric has refused FABRIC_PROTO_JOIN; the fabric is asked again
 	 * when the next use begins. */
 	LINK_GROUP_REFUSED,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The work of a thread of the program that polls, rings a doorbell or sleeps
- * for a completion.  The functions take no lock, except for
- * host_await_accesses; the functions that they call say which locks those take.
+ * for a completion.  Only host_await_accesses takes a lock itself.  The
+ * comments of the called functions say which locks these functions take.
  */
 #include "host/host.h"
 
@@ -75,9 +75,10 @@ static uint64_t yield_for_room(struct progress_activity *a)
 
 /*
  * Yields the core, and then polls.  If another thread ran for a moment and then
- * packets arrived, the peer probably runs on this core, so from here on each
- * poll yields first.  (host_polled decides the same if the polled queue then
- * has a completion.)  A yield to a thread that only computes takes longer.
+ * packets arrived, the peer probably runs on this core.  So from here on each
+ * poll yields first, or one in 16 while the backoff forbids some looks at the
+ * socket (host_poll).  host_polled decides the same if the polled queue then
+ * has a completion.  A yield to a thread that only computes takes longer.
  * @every: the number of empty polls between two yields.
  */
 static void yield_poll(struct host *h, const struct cq *cq,

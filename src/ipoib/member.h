@@ -13,8 +13,8 @@
 void member_begin(struct ipoib *m, uint64_t now_ms);
 /* Forgets all groups, without leaving them, and detaches the queue pair. */
 void member_forget(struct ipoib *m);
-/* Has member_turn join each group again, since the memberships may have ended.
- * Meanwhile packets to the groups are sent as before. */
+/* Makes member_turn join each group again, since the memberships may have
+ * ended.  Meanwhile packets to the groups are sent as before. */
 void member_renew(struct ipoib *m);
 /* Sets which groups the kernel has joined.  Does nothing while the interface is
  * down, and after ipoib_leave. */

@@ -47,9 +47,10 @@ bool stream_from(struct ipoib *m, uint32_t id, struct ipoib_from *from,
 /*
  * Sends a packet to a neighbour whose path is known: by the connection, or by
  * UD.  Asks for a connection if there is none.  A packet that is too long for
- * UD waits while a request for a connection has no answer.  If neither UD nor
- * the connection can take the packet, the kernel is told how long a packet may
- * be.
+ * UD waits while a request for a connection has no answer, and during the short
+ * pause after the first failed request (conn_is_soon).  If otherwise neither UD
+ * nor the connection can take the packet, the kernel is told how long a packet
+ * may be.
  */
 void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
 		 size_t bytes, uint64_t now_ms);

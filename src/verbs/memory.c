@@ -97,8 +97,8 @@ static bool has_pages(uintptr_t first, uintptr_t last)
 }
 
 /* Checks the first and the last byte of a range, which finds a stale pointer, a
- * wrong length, or read-only memory whose rights allow writing.  Returns 0, or
- * a positive errno with a message. */
+ * wrong length, or read-only memory for which `access` has a right of WRITING.
+ * Returns 0, or a positive errno with a message. */
 static int check_range(const void *addr, size_t length, unsigned int access)
 {
 	uintptr_t at = (uintptr_t)addr, last = at + length - 1;

@@ -668,7 +668,8 @@ int sctp_accept(int listener, struct sctp_news *news)
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	ssize_t n;
-	/* Without a free descriptor recvmsg would lose the connection's. */
+	/* If no descriptor were free, recvmsg would lose the descriptor of the
+	 * connection. */
 	int fd = fcntl(listener, F_DUPFD_CLOEXEC, 0);
 
 	if (fd < 0)

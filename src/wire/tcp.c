@@ -35,8 +35,9 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room)
 	ssize_t n;
 
 	/* Calls the kernel by syscall(2), since recv is a cancellation point: a
-	 * thread that polls holds the progress lock here and has not disabled
-	 * cancellation.  If it were cancelled, the lock would stay held. */
+	 * thread that polls holds the progress lock here, and may not have
+	 * disabled cancellation (stream_set_has_news).  If that thread were
+	 * cancelled, the lock would stay held. */
 	do
 		n = syscall(SYS_recvfrom, fd, bytes, room, MSG_DONTWAIT, NULL,
 			    NULL);
