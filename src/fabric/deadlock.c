@@ -50,8 +50,9 @@ static void clear_queue(struct lane *l)
 			packet_of(it)->room->hopeless = 0;
 }
 
-/* Adds up, for each input buffer, the blocks of its packets in queues that
- * stand. */
+/* Adds the blocks of each packet in the queue of l to `hopeless` of the input
+ * buffer that has the packet.  After a call for each queue that stands,
+ * `hopeless` counts the blocks of the buffer's packets in these queues. */
 static void add_blocks(struct lane *l)
 {
 	list_for_each (it, &l->queue)
