@@ -272,9 +272,9 @@ void host_before_poll(struct host *h, const struct cq *cq);
  * cq (post_resume); cq NULL: ends none.  If no such wait has ended, makes
  * progress if the progress lock is free.  While all traffic goes through
  * arenas, most calls skip progress.  Yields the processor after many polls in a
- * row that found nothing; while the peer probably runs on this processor, one
- * such poll, or 16, are enough.  After many polls in a row that found the lock
- * held, waits for the lock.  *polls: the counts of the polled object. */
+ * row that found nothing; while the peer probably runs on this processor, after
+ * each such poll or after 16 of them.  After many polls in a row that found the
+ * lock held, waits for the lock.  *polls: the counts of the polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after each poll.  @empty: the poll found no completion.  Counts the
  * poll in *polls, and wakes the progress thread if that thread has to serve a
