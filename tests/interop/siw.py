@@ -92,14 +92,17 @@ def case(name, body, program, alone, parameters="", mpa="",
                "kernel siw")
 
 
-def both_there(server, client, six=False):
-    """Runs both tools of a pair in the guest.  Returns the status and the
-    output."""
+def both_there(server, client, six=False, stays=False):
+    """Runs both tools of a pair in the guest.  Returns the status and the output:
+    of the client only, if the server @stays, which serves until it is killed."""
     at = {"at": THERE6 if six else THERE}
     ends.listener_there(False)
     theirs = vm.start(" ".join(server) % at)
     ends.listener_there(True)
     status, text = vm.run(" ".join(client) % at, HANG)
+    if stays:
+        theirs.end()
+        return status, text
     other, said = theirs.wait(HANG if status == 0 else 5)
     return status or other, "%s\n--- its server\n%s" % (text, said)
 
@@ -133,7 +136,7 @@ def tool(server, client, want="", six=False, stays=False, **starts):
         expect_ok(r)
         expect(want in r.client, "the client does not print: " + want, r)
     case(" ".join(client[:-1]) + (" over IPv6" if six else ""), body,
-         client[0], lambda: both_there(server, client, six), **starts)
+         client[0], lambda: both_there(server, client, six, stays), **starts)
 
 
 def rping(words, six=False, **starts):
