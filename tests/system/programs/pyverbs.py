@@ -186,32 +186,8 @@ def skip(t, name, why):
     t.case(name, body)
 
 
-def main():
-    option = argparse.ArgumentParser(add_help=False)
-    option.add_argument("--build", default="build/out")
-    build = os.path.abspath(option.parse_known_args()[0].build)
-    build = os.path.dirname(build)
-    if "TEST_NETLAB" not in os.environ and not find(build):
-        # before netlab.enter(), after which this process has no network
-        fetch(build)
-    netlab.enter()
-    t = Suite(__doc__)
-    found = find(build)
-    if t.options.list or not found:
-        skip(t, "pyverbs", "python3-pyverbs, with its tests, is not "
-             "installed, and apt-get cannot download it")
-        t.end()
-    # lo has loopback addresses only, to which rdma_cm binds no device.
-    netlab.Lab(t).wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"))
-    listed, missing = wanted(list_for(found[0]))
-    results, r = run(t, *found[1:])
-    t.case("the suite runs to its end", lambda: expect(
-        re.search(r"^Ran \d+ tests", r.output, re.M),
-        "unittest prints no sum of its tests", r))
-    for name in listed:
-        judge(t, name, results, r)
-    for name, why in missing.items():
-        skip(t, name, why)
+def note_sums(results, listed):
+    """Prints each test that runs and is not listed, and the sums of the suite."""
     for name, (word, why) in sorted(results.items()):
         if name not in listed and word != "skipped":
             print("note: %s: %s %s" % (name, word, why))
@@ -219,6 +195,45 @@ def main():
     print("note: of the suite's %d tests %d pass, %d fail, %d are skipped" %
           (len(words), words.count("ok"), words.count("FAIL"),
            words.count("skipped")))
+
+
+def test(t, root, tests, modules):
+    """Adds the cases.  With --list, runs nothing: then the cases need no results."""
+    listed, missing = wanted(list_for(root))
+    results, r = {}, None
+    if not t.options.list:
+        # lo has loopback addresses only, to which rdma_cm binds no device.
+        netlab.Lab(t).wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"))
+        results, r = run(t, tests, modules)
+    t.case("the suite runs to its end", lambda: expect(
+        re.search(r"^Ran \d+ tests", r.output, re.M),
+        "unittest prints no sum of its tests", r))
+    for name in listed:
+        judge(t, name, results, r)
+    for name, why in missing.items():
+        skip(t, name, why)
+    if not t.options.list:
+        note_sums(results, listed)
+
+
+def main():
+    option = argparse.ArgumentParser(add_help=False)
+    option.add_argument("--build", default="build/out")
+    option.add_argument("--list", action="store_true")
+    options = option.parse_known_args()[0]
+    build = os.path.dirname(os.path.abspath(options.build))
+    if "TEST_NETLAB" not in os.environ and not options.list and \
+            not find(build):
+        # before netlab.enter(), after which this process has no network
+        fetch(build)
+    netlab.enter()
+    t = Suite(__doc__)
+    found = find(build)
+    if found:
+        test(t, *found)
+    else:
+        skip(t, "pyverbs", "python3-pyverbs, with its tests, is not "
+             "installed, and apt-get cannot download it")
     t.end()
 
 
