@@ -153,8 +153,10 @@ static uint16_t make_parts(void)
 	struct ibv_port_attr port;
 
 	NEED(pd && !ibv_query_port(ctx, 1, &port) && port.lid);
-	if (getenv("STEADY_SLEEPS"))
+	if (getenv("STEADY_SLEEPS")) {
 		channel = ibv_create_comp_channel(ctx);
+		NEED(channel);
+	}
 	cq = init.send_cq = init.recv_cq =
 		ibv_create_cq(ctx, 4 * DEPTH, NULL, channel, 0);
 	mr = ibv_reg_mr(pd, in, sizeof(in), IBV_ACCESS_LOCAL_WRITE);
