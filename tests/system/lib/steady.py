@@ -24,11 +24,13 @@ class Ends:
         said = [self.line(end) for end in self.both]
         if stop_s:
             os.kill(f.pid(), signal.SIGSTOP)
-        for end, line in zip(self.both, reversed(said)):
-            self.say(end, line)
-        if stop_s:
+        try:
+            for end, line in zip(self.both, reversed(said)):
+                self.say(end, line)
             time.sleep(stop_s)
-            os.kill(f.pid(), signal.SIGCONT)
+        finally:
+            if stop_s:
+                os.kill(f.pid(), signal.SIGCONT)
         for end in self.both:
             self.expect(end, "runs")
 
