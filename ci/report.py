@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""report.py NAME LOGS TESTLOG: prints a line for each test of `meson test`.
+"""report.py NAME LOGS LISTED TESTLOG: prints a line for each test of `meson test`.
+
+LISTED has the names that `meson test --list` printed: each of these tests that
+TESTLOG lacks has failed, because meson writes TESTLOG while the tests run, and may
+end before the last of them.
 
 Counts the cases of a program that prints them: by cmocka's summary, or by a
 last line `N passed, N failed, N skipped`.  The output of a failed test is kept
@@ -47,16 +51,36 @@ def skips(title, text):
                     for case in dict.fromkeys(silent)]
 
 
-def main(name, logs, testlog):
-    sums = [0, 0, 0]
-    runs = []
-    if os.path.exists(testlog):
-        with open(testlog, encoding="utf-8", errors="replace") as lines:
-            runs = [json.loads(line) for line in lines if line.strip()]
-    if not runs:
-        print("FAIL %s: meson has run no test; see %s" % (
-            name, os.path.relpath(os.path.join(logs, "meson-%s.log" % name))))
-        sums[1] = 1
+def file_name(title):
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", title)
+
+
+def lines_of(path):
+    """Returns the lines of a file that are not empty, or [] if there is no file."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        return [line.strip() for line in lines if line.strip()]
+
+
+def absent(name, logs, listed, runs):
+    """Returns a line for each listed test that has not run, or one line if none
+    is listed or none has run."""
+    ran = {run["name"] for run in runs}
+    lines = ["%s: %s: meson has not run this test" % (
+        name, test.split(" / ")[-1]) for test in listed if test not in ran]
+    if not listed or not runs:
+        lines = ["%s: meson has run no test" % name]
+    see = os.path.relpath(os.path.join(logs, "meson-%s.log" % file_name(name)))
+    return ["FAIL %s; see %s" % (line, see) for line in lines]
+
+
+def main(name, logs, listed, testlog):
+    runs = [json.loads(line) for line in lines_of(testlog)]
+    missing = absent(name, logs, lines_of(listed), runs)
+    sums = [0, len(missing), 0]
+    for line in missing:
+        print(line)
     for run in runs:
         text = (run.get("stdout") or "") + "\n" + (run.get("stderr") or "")
         counts = cases(run["result"], text)
@@ -64,8 +88,7 @@ def main(name, logs, testlog):
         title = "%s: %s" % (name, run["name"].split(" / ")[-1])
         tally = "%d cases, %.1f s" % (sum(counts), run["duration"])
         if counts[1]:
-            path = os.path.join(
-                logs, re.sub(r"[^A-Za-z0-9._-]+", "_", title) + ".log")
+            path = os.path.join(logs, file_name(title) + ".log")
             with open(path, "w", encoding="utf-8") as log:
                 log.write(" ".join(run["command"]) + "\n" + text)
             print("FAIL %s (%d of %s): %s; see %s" % (

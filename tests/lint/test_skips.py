@@ -124,6 +124,20 @@ def own_list(folder):
     return wrong((done.returncode, done.stdout), None)
 
 
+def write_runs(path, runs):
+    """Writes meson's log of these runs."""
+    path.write_text("".join(json.dumps(
+        {"result": "OK", "duration": 1, "command": ["a"], **run}) + "\n"
+        for run in runs), encoding="utf-8")
+
+
+def ask_report(folder, log):
+    """Runs ci/report.py with meson's log and the list of a folder."""
+    return subprocess.run([sys.executable, CI / "report.py", "out", folder,
+                           folder / "listed", log], text=True,
+                          stdout=subprocess.PIPE, check=False)
+
+
 def report(folder):
     """Tests that ci/report.py prints a line for each case that a program of
     cmocka or a part of a test skips, and counts each of them."""
@@ -139,12 +153,10 @@ def report(folder):
             {"name": "x:unit / peer", "stdout": "skipped: no namespace\n",
              "result": "SKIP"}]
     path = folder / "log"
-    path.write_text("".join(json.dumps(
-        {"result": "OK", "duration": 1, "command": ["a"], **run}) + "\n"
-        for run in runs), encoding="utf-8")
-    said = subprocess.run([sys.executable, CI / "report.py", "out", folder,
-                           path], text=True, stdout=subprocess.PIPE,
-                          check=False).stdout
+    write_runs(path, runs)
+    (folder / "listed").write_text("".join(run["name"] + "\n" for run in runs),
+                                   encoding="utf-8")
+    said = ask_report(folder, path).stdout
     told = [line.strip() for line in said.splitlines()
             if line.lstrip().startswith("skipped ")]
     if told == ["skipped out: user: first_case: no reason given",
@@ -159,12 +171,24 @@ def report(folder):
 
 def nothing(folder):
     """Tests that ci/report.py fails if meson has run no test."""
-    done = subprocess.run([sys.executable, CI / "report.py", "out", folder,
-                           folder / "none"], text=True,
-                          stdout=subprocess.PIPE, check=False)
+    (folder / "listed").write_text("x:unit / a\nx:unit / b\n", encoding="utf-8")
+    done = ask_report(folder, folder / "none")
     if done.returncode and done.stdout.startswith(
             "FAIL out: meson has run no test; see ") and \
             "0 passed, 1 failed, 0 skipped" in done.stdout:
+        return ""
+    return done.stdout
+
+
+def unfinished(folder):
+    """Tests that ci/report.py fails if meson ended before all listed tests had
+    run."""
+    path = folder / "log"
+    write_runs(path, [{"name": "x:unit / a"}])
+    (folder / "listed").write_text("x:unit / a\nx:unit / b\n", encoding="utf-8")
+    done = ask_report(folder, path)
+    if done.returncode and "FAIL out: b: meson has not run this test; see " in \
+            done.stdout and "1 passed, 1 failed, 0 skipped" in done.stdout:
         return ""
     return done.stdout
 
@@ -177,7 +201,9 @@ def main():
                lines_of_the_list),
               ("the list of the tree is well formed", own_list),
               ("ci/report.py names each skipped case", report),
-              ("ci/report.py fails if no test has run", nothing)]
+              ("ci/report.py fails if no test has run", nothing),
+              ("ci/report.py fails if meson ends in the middle of a run",
+               unfinished)]
     failed = 0
     for name, body in cases:
         with tempfile.TemporaryDirectory() as folder:
