@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEADER	  16 /* bytes: MPA's length, DDP's tagged header */
@@ -208,13 +207,12 @@ static void receive_all(const struct raw_options *o)
 	exit(0);
 }
 
-static int connect_end(const struct raw_options *o)
+static int connect_end(const struct raw_options *o, pid_t child)
 {
 	int fd, one = 1;
 
 	raw_enter(o, 0);
-	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
-		raw_pause(o);
+	raw_await(o, ready, child);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)at, sizeof(*at)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
@@ -260,7 +258,7 @@ int main(int argc, char **argv)
 	child = raw_fork("fpdu_stream: fork");
 	if (child == 0)
 		receive_all(&o);
-	fd = connect_end(&o);
+	fd = connect_end(&o, child);
 	__atomic_store_n(fpdu_max, find_fpdu_max(&o, fd), __ATOMIC_RELEASE);
 	make_pattern(&p, &o);
 	began = raw_now_ns();
@@ -271,7 +269,7 @@ int main(int argc, char **argv)
 	} while ((double)ns < o.seconds * 1e9);
 	/* the time ends when the bytes in the sockets' buffers have arrived */
 	shutdown(fd, SHUT_WR);
-	waitpid(child, NULL, 0);
+	raw_join(child);
 	raw_print_stream("fpdu_stream", &o, messages, 0, raw_now_ns() - began);
 	free_pattern(&p);
 	return 0;

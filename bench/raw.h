@@ -59,6 +59,13 @@ pid_t raw_fork(const char *what);
 /* Pins this end to its core.  End 1 also enters o->netns, if there is one, and
  * ends the program if that fails. */
 void raw_enter(const struct raw_options *o, int end);
+/* Waits in end 0 until end 1 has set *ready, which this function acquires.  If
+ * end 1, the process @child, has ended instead, ends the program with exit
+ * status 1. */
+void raw_await(const struct raw_options *o, const int *ready, pid_t child);
+/* Waits in end 0 until end 1, the process @child, ends.  If end 1 has failed,
+ * ends the program with exit status 1. */
+void raw_join(pid_t child);
 /* Pauses in a polling loop: if both ends are on one core, yields the core to
  * the other end. */
 void raw_pause(const struct raw_options *o);

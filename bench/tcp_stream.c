@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct sockaddr_in *at; /* shared: where end 1 listens */
@@ -16,6 +15,7 @@ static int *ready;	       /* shared: *at is set, and end 1 listens */
 static void read_all(const struct raw_options *o, char *buffer)
 {
 	int listener, fd;
+	ssize_t n;
 
 	raw_enter(o, 1);
 	listener = raw_listen(o, 1, "tcp_stream: listen", at);
@@ -24,18 +24,20 @@ static void read_all(const struct raw_options *o, char *buffer)
 	 * connect to an address that is not set. */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 	fd = accept(listener, NULL, NULL);
-	while (read(fd, buffer, o->bytes) > 0)
-		;
+	do {
+		n = read(fd, buffer, o->bytes);
+	} while (n > 0);
+	if (n < 0)
+		raw_die("tcp_stream: accept or read");
 	exit(0);
 }
 
-static int connect_end(const struct raw_options *o)
+static int connect_end(const struct raw_options *o, pid_t child)
 {
 	int fd;
 
 	raw_enter(o, 0);
-	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
-		raw_pause(o);
+	raw_await(o, ready, child);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)at, sizeof(*at)))
 		raw_die("tcp_stream: connect");
@@ -74,7 +76,7 @@ int main(int argc, char **argv)
 	child = raw_fork("tcp_stream: fork");
 	if (child == 0)
 		read_all(&o, buffer);
-	fd = connect_end(&o);
+	fd = connect_end(&o, child);
 	began = raw_now_ns();
 	do {
 		write_all(fd, buffer, o.bytes);
@@ -83,7 +85,7 @@ int main(int argc, char **argv)
 	} while ((double)ns < o.seconds * 1e9);
 	/* the time ends when the bytes in the sockets' buffers have arrived */
 	shutdown(fd, SHUT_WR);
-	waitpid(child, NULL, 0);
+	raw_join(child);
 	raw_print_stream("tcp_stream", &o, messages, 0, raw_now_ns() - began);
 	free(buffer);
 	return 0;

@@ -411,8 +411,7 @@ int main(int argc, char **argv)
 		receive_child(&o, s, t.payload);
 	raw_enter(&o, 0);
 	t.fd = socket(AF_INET, SOCK_DGRAM, 0);
-	while (!__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE))
-		raw_pause(&o);
+	raw_await(&o, &s->ready, child);
 	ns = send_stream(&t, &messages);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -53,6 +53,16 @@ def long_packet_is_refused():
             raise Fail("%d bytes: status %d" % (size, r.status), r.output)
 
 
+def stream_without_receiver_ends():
+    """A stream ends with exit status 1 if its receiver cannot bind: 192.0.2.1 is
+    no address of this host."""
+    for name in "tcp_stream", "fpdu_stream", "udp_stream":
+        r = suite.run([os.path.join(suite.build, "bench", name), "-t", "0.01",
+                       "-A", "127.0.0.1,192.0.2.1"], timeout=HANG)
+        if r.status != 1 or "has failed; its own message" not in r.output:
+            raise Fail("%s: status %d" % (name, r.status), r.output)
+
+
 def state_of(pid):
     with open("/proc/%d/stat" % pid) as f:
         return f.read().rsplit(")", 1)[1].split()[0]
@@ -351,6 +361,8 @@ def two_builds_are_measured_in_turns():
 suite.case("the raw limits give figures", raw_limits)
 suite.case("a packet that is too long for a datagram is refused",
            long_packet_is_refused)
+suite.case("a stream whose receiver fails ends with exit status 1",
+           stream_without_receiver_ends)
 suite.case("an end of tcp_pingpong reports that the other has ended",
            end_that_ends_is_reported)
 suite.case("bench says which program for namespaces is missing",
