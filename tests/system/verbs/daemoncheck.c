@@ -476,43 +476,50 @@ static int process_listens(void)
 	return tell_failure("execl of this program");
 }
 
+/* Opens all objects with a pipe as standard output, and closes the pipe.  Ends
+ * with status 0 after a byte has come from the pipe `go`. */
+__attribute__((noreturn)) static void close_output(int output, int go)
+{
+	struct held h;
+	char byte;
+
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	close(output);
+	if (!take_all(&h) || write(STDOUT_FILENO, "!", 1) != 1)
+		_exit(3);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+	_exit(read(go, &byte, 1) != 1);
+}
+
 /* A daemon closes its standard output, a pipe.  The pipe's reader must then get
- * end of file, even if a thread serves in place of adverbd. */
+ * end of file, even if a thread serves in place of adverbd.  The daemon itself
+ * must not have ended: it ends with status 0 only after the byte that is
+ * written after the end of file. */
 static int process_closes_its_output(void)
 {
-	int ends[2];
-	struct held h;
-	bool is_open = false, has_ended;
+	int ends[2], go[2];
+	bool is_open = false;
 	char byte;
 	pid_t pid;
 
-	if (pipe(ends))
+	if (pipe(ends) || pipe(go))
 		return tell_failure("pipe");
 	pid = fork_with_alarm();
 	if (!pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
-		close(ends[1]);
-		if (!take_all(&h) || write(STDOUT_FILENO, "!", 1) != 1)
-			_exit(3);
-		close(STDOUT_FILENO);
-		close(STDERR_FILENO);
-		pause();
+		close_output(ends[1], go[0]);
 	}
 	close(ends[1]);
 	while (read(ends[0], &byte, 1) > 0)
 		is_open = is_open || byte == '!';
-	has_ended = waitpid(pid, NULL, WNOHANG) == pid;
 	if (!is_open)
 		fprintf(stderr, "the process has not opened its objects\n");
-	if (has_ended) {
-		fprintf(stderr, "the process has ended\n");
-		return 1;
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return !is_open;
+	/* go[0] is still open here, so this succeeds without the daemon, too */
+	if (write(go[1], "!", 1) != 1)
+		return tell_failure("write");
+	return await_child(pid) || !is_open;
 }
 
 /* The standard descriptors that the next process closes: bit n for number n. */
