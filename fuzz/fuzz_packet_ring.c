@@ -49,6 +49,9 @@ struct script {
 	 * check_packet has checked.  last: how many were put. */
 	struct put puts[BLOCKS];
 	uint32_t first, last;
+	/* The block with the length that the consumer reads next.  The thread
+	 * may read an old value, which is as good. */
+	shared_u32 next;
 	bool is_hostile, is_slow;
 	/* packet_ring_idle has returned true, and no packets were published
 	 * since. */
@@ -89,6 +92,7 @@ static void begin_ring(struct script *s)
 	shared_store(&words->head, first);
 	s->out.tail = s->out.shown = s->out.head = first;
 	s->from.tail = s->from.freed = s->from.head = first;
+	shared_store(&s->next, first % BLOCKS);
 }
 
 /* ---- the hostile peer ---- */
@@ -117,7 +121,7 @@ static shared_u32 *choose_word(struct script *s, uint32_t random)
 	case 6:
 		/* the length that the consumer reads next */
 		return (shared_u32 *)(void *)(s->memory + PACKET_RING_DATA) +
-		       s->from.head % BLOCKS * (PACKET_RING_BLOCK / 4);
+		       shared_load(&s->next) * (PACKET_RING_BLOCK / 4);
 	default:
 		return (shared_u32 *)(void *)s->memory +
 		       word % (PACKET_RING_BYTES / 4);
@@ -246,6 +250,7 @@ static bool take_packet(struct script *s)
 	size_t n;
 	const uint8_t *p = packet_ring_next(&s->from, MOST, &n);
 
+	shared_store(&s->next, s->from.head % BLOCKS);
 	FUZZ_REQUIRE(s->is_hostile || !s->from.is_broken);
 	if (!p)
 		return false;
