@@ -197,6 +197,7 @@ static void take_lent(const struct msghdr *msg, const uint8_t *bytes)
 	FUZZ_REQUIRE(n <= PROTO_FDS);
 	memcpy(fds, CMSG_DATA(h), n * sizeof(int));
 	memcpy(&m, bytes, sizeof(m));
+	FUZZ_REQUIRE(n == (size_t)__builtin_popcount(m.brings));
 	for (size_t i = 0, bit = 0; i < n; i++, bit++) {
 		while (!(m.brings & 1u << bit))
 			bit++;
