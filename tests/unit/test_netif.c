@@ -341,10 +341,17 @@ static void a_forked_child_watches_anew(void **state)
 	netif_unwatch();
 }
 
-/* the family of the last dump that was asked for, if that is a dump of routes;
- * else AF_UNSPEC */
-static uint8_t asked;
-/* How many more receives of a dump of IPv6 routes get NLM_F_DUMP_INTR.  Each
+/* A table that the kernel dumps. */
+struct table {
+	uint16_t type;
+	uint8_t family;
+};
+
+/* The table whose dumps are interrupted. */
+static struct table chosen;
+/* Was the last dump that was asked for one of that table? */
+static bool is_chosen;
+/* How many more receives of a dump of that table get NLM_F_DUMP_INTR.  Each
  * receive of such a dump subtracts 1, also below 0. */
 static int interrupted;
 
@@ -355,7 +362,8 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
 	const struct nlmsghdr *m = bytes;
 	const struct rtgenmsg *g = NLMSG_DATA(m);
 
-	asked = m->nlmsg_type == RTM_GETROUTE ? g->rtgen_family : AF_UNSPEC;
+	is_chosen = m->nlmsg_type == chosen.type &&
+		    g->rtgen_family == chosen.family;
 	return sendto(fd, bytes, len, flags, NULL, 0);
 }
 
@@ -363,27 +371,36 @@ ssize_t recv(int fd, void *bytes, size_t len, int flags)
 {
 	ssize_t n = recvfrom(fd, bytes, len, flags, NULL, NULL);
 
-	if (n > 0 && asked == AF_INET6 && interrupted-- > 0)
+	if (n > 0 && is_chosen && interrupted-- > 0)
 		((struct nlmsghdr *)bytes)->nlmsg_flags |= NLM_F_DUMP_INTR;
 	return n;
 }
 
-/* Here only the dumps of IPv6 routes are interrupted. */
 static void an_interrupted_dump_of_any_table_is_repeated(void **state)
 {
-	struct netdev_scene scene;
+	static const struct table tables[] = {{RTM_GETLINK, AF_UNSPEC},
+					      {RTM_GETADDR, AF_UNSPEC},
+					      {RTM_GETROUTE, AF_INET},
+					      {RTM_GETROUTE, AF_INET6}};
 
-	interrupted = 2;
-	assert_int_equal(netlink_read(&scene, true), 0);
-	assert_true(interrupted < 0);
-	netlink_free(&scene);
-	/* The last attempt accepts an interrupted dump of the routes. */
-	interrupted = 100;
-	assert_int_equal(netlink_read(&scene, true), 0);
-	assert_true(scene.link_count > 0 && scene.addr_count > 0);
-	assert_true(interrupted <= 97);
+	for (size_t i = 0; i < TEST_COUNT(tables); i++) {
+		bool has_routes = tables[i].type == RTM_GETROUTE;
+		struct netdev_scene scene;
+
+		chosen = tables[i];
+		interrupted = 2;
+		assert_int_equal(netlink_read(&scene, true), 0);
+		assert_true(interrupted < 0);
+		assert_true(scene.link_count > 0 && scene.addr_count > 0);
+		netlink_free(&scene);
+		/* The last attempt accepts an interrupted dump of routes. */
+		interrupted = 100;
+		assert_int_equal(netlink_read(&scene, true),
+				 has_routes ? 0 : -EINTR);
+		assert_true(interrupted <= 97);
+		netlink_free(&scene);
+	}
 	interrupted = 0;
-	netlink_free(&scene);
 }
 
 int main(void)
