@@ -26,6 +26,8 @@ static size_t length_of(uint32_t i)
 	return 4 + i * 2654435761u % (i & 1024 ? MOST - 4 : 60);
 }
 
+/* Returns room for a packet.  Ends the process if the ring is broken, because a
+ * broken ring never has room. */
 static uint8_t *find_room(struct packet_ring_out *out, size_t n)
 {
 	uint8_t *at;
@@ -37,6 +39,10 @@ static uint8_t *find_room(struct packet_ring_out *out, size_t n)
 		at = packet_ring_room(out, n);
 		if (at)
 			return at;
+		if (out->is_broken) {
+			fprintf(stderr, "passing: the ring is broken\n");
+			exit(1);
+		}
 		sem_wait(&room);
 	}
 	return at;
@@ -58,7 +64,7 @@ static void *produce_packets(void *arg)
 			if (packet_ring_publish(&out))
 				sem_post(&packets);
 	}
-	return out.is_broken ? arg : NULL;
+	return NULL;
 }
 
 static const uint8_t *next_packet(struct packet_ring_in *in, size_t *n)
@@ -85,14 +91,13 @@ static bool is_packet(const uint8_t *at, size_t n, uint32_t i)
 int main(void)
 {
 	struct packet_ring_in in;
-	void *failed = NULL;
 	pthread_t other;
 	size_t n;
 
 	sem_init(&packets, 0, 0);
 	sem_init(&room, 0, 0);
 	packet_ring_init_in(&in, memory);
-	if (pthread_create(&other, NULL, produce_packets, &in))
+	if (pthread_create(&other, NULL, produce_packets, NULL))
 		return 1;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		const uint8_t *at = next_packet(&in, &n);
@@ -104,8 +109,6 @@ int main(void)
 		if (i % 5 == 0 && packet_ring_release(&in))
 			sem_post(&room);
 	}
-	pthread_join(other, &failed);
-	if (failed)
-		fprintf(stderr, "passing: the ring is broken\n");
-	return failed != NULL;
+	pthread_join(other, NULL);
+	return 0;
 }
