@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Definitions that the scenarios of two_hcas.h share: a time in which most
- * requests end, checks of a completion, and the loss of all packets. */
+ * requests end, checks of a completion, the loss of all packets, how many
+ * packets were sent, and the change of a QP's state. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 
@@ -40,6 +41,25 @@ static inline int outcome_drop_all(void *context, int from,
 				   const struct engine_frame *f)
 {
 	return 0;
+}
+
+/* Returns how many packets both sides have sent so far. */
+static inline uint64_t packets_sent(const struct two_hcas *d)
+{
+	return engine_counters(d->side[0].engine, 0)->tx_packets +
+	       engine_counters(d->side[1].engine, 0)->tx_packets;
+}
+
+/* Moves side i's QP to a state, as its program does. */
+static inline void enter_state(struct two_hcas *d, int i, uint32_t state)
+{
+	struct hca_qp_attr a = {.qp_state = state};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
+					  &a, HCA_QP_STATE, d->side[i].ip,
+					  d->now_ns, &why),
+			 0);
 }
 
 #endif

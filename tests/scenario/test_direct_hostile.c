@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
-#include "scenario/drop_packet.h"
+#include "scenario/outcome.h"
 
 #define LIVING	7
 #define STOPPED 8

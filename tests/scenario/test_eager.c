@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "ibt/ibt.h"
-#include "scenario/drop_packet.h"
+#include "scenario/outcome.h"
 
 #define FEW 40
 #define AT  100000

@@ -12,7 +12,7 @@
 
 #include "hdr/aeth.h"
 #include "ibt/ibt.h"
-#include "scenario/drop_packet.h"
+#include "scenario/outcome.h"
 #include "util/step.h"
 
 #define FEW   40

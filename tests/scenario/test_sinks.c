@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "scenario/drop_packet.h"
+#include "scenario/outcome.h"
 
 #define GOOD	   100000 /* where the first element lies */
 #define GOOD_BYTES 700u
