@@ -76,13 +76,14 @@ def others(figures):
     """Yields a head, and then a row with the median, least and most of each
     figure, CPU times excepted.  Leaves out the series of the plots, except
     "shared line" and "eventfd", which were measured at one size only.  Leaves
-    out the series whose names match THREADS or MECHANISM, too."""
+    out the series that thread_rows shows and those that match MECHANISM, too."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
-        if name in shown or THREADS.match(name) or MECHANISM.match(name):
+        if name in shown or MECHANISM.match(name) or \
+                thread_series({key: rounds}):
             continue
         for field, unit in UNITS.items():
             three = spread(rounds, field)

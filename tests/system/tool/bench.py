@@ -258,6 +258,21 @@ def threads_beside_processes():
         raise Fail("bench does not print the number of cores", said)
 
 
+def connections_of_threads_are_shown():
+    """The time of a connection that one of several threads requests is no rate of
+    threads, and is in the table of the single figures."""
+    path = suite.path("connects.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 1, "left_out": {}, "figures": {
+                       "adverb connect 8 threads/1000": {"0": {"us": 47.0}},
+                       "direct write 2 threads/64": {"0": {"Mps": 1.5}}}}, f)
+    said = bench("--from", path)
+    single = said.partition("Single figures")[2].partition("\n\n")[0]
+    if "adverb connect 8 threads" not in single or "write" in single:
+        raise Fail("the single figures are not those of connections", said)
+
+
 def mechanisms_in_turns():
     """A run of bench measures with eager messages and without them.  Invented
     figures of three mechanisms give the gain and the verdict of each."""
@@ -376,6 +391,8 @@ suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
 suite.case("a step that is slower than in another build decides the exit status",
            slower_step_decides_the_status)
 suite.case("threads are measured beside processes", threads_beside_processes)
+suite.case("the time of a connection of 8 threads is a single figure",
+           connections_of_threads_are_shown)
 suite.case("a mechanism is measured in turns with its absence",
            mechanisms_in_turns)
 suite.case("the page gets the figures", page_is_rewritten)
