@@ -299,24 +299,27 @@ def partition():
 
 
 def qkeys():
-    """The datagrams of ids in RDMA_PS_UDP have the Q_Key of rdma_cm, 0x01234567.  If
-    the ids are in RDMA_PS_IPOIB, no datagram has that Q_Key: the ids use the Q_Key of
-    the broadcast group."""
+    """The ten datagrams in each direction have the Q_Key of rdma_cm, 0x01234567, if
+    the ids are in RDMA_PS_UDP.  If the ids are in RDMA_PS_IPOIB, the datagrams have
+    the Q_Key of the broadcast group, as those of the interfaces."""
     t.need("tshark")
-    for space, is_own in ("0x111", True), ("0x2", False):
+    file = t.path("partitions")
+    with open(file, "w") as out:
+        out.write("Default=0x7fff, ipoib, Q_Key=0x2345: ALL=full, SELF=full;\n")
+    for space, count in ("0x111", 20), ("0x2", 0):
         capture = t.path("capture%s.pcap" % space)
         with fabric(NET, "--capture", capture) as f, \
-                managed_on(f, "Hca1"), \
+                managed_on(f, "Hca1", "-P", file), \
                 interfaces(f, "Hca2", "Hca3") as (one, two):
             words = ["udaddy", "-p", space]
             expect_done(both(two, one, words, [*words, "-s", "10.9.0.2"]),
                         "return status 0")
         seen = dissect(capture, "infiniband.deth.srcqp > 1",
                        "infiniband.deth.q_key")
-        own = [key for key in seen if int(key, 0) == 0x01234567]
-        # ten datagrams in each direction
-        expect(len(own) == (20 if is_own else 0), (space, seen))
-        expect(len(seen) > 20, (space, seen))
+        keys = [int(key, 0) for key in seen]
+        expect(keys.count(0x01234567) == count, (space, seen))
+        expect(keys.count(0x2345) == len(keys) - count, (space, seen))
+        expect(len(keys) > 20, (space, seen))
 
 
 def other_partition():
