@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests that each lint of ci/ except lint-docs refuses a small bad example, and
-passes a good one."""
+"""Tests that each lint of ci/ refuses a small bad example, and passes a good
+one."""
 
 import os
 import pathlib
@@ -53,6 +53,9 @@ CALLS = {
                    "\treturn %s_one();\n}\n" % (other, name, name, other)
     for name, other in ("ab", "bc", "cd")
 }
+
+# The files beside the example of lint-docs.
+FOLDER = {"src/util/a.c": GOOD, "src/util/README.md": "# util\n"}
 
 # The lint, what the example shows, the example's file and its text, and what the
 # lint must print (None: the lint must pass the file; a note: the lint must pass the
@@ -282,6 +285,11 @@ CASES = (
     ("lint-modules", "code for which the compiler is no test",
      "docs/TESTED.md", ROWS.replace("`tests/unit/test_a.c`", "the compiler"),
      "src/util/b.c has functions"),
+    ("lint-docs", "a folder with a README", "src/util/b.c", GOOD, None),
+    ("lint-docs", "a folder without a README", "src/hdr/b.c", GOOD,
+     "src/hdr has no README.md"),
+    ("lint-docs", "a README of 41 lines", "src/util/README.md", "a\n" * 41,
+     "src/util/README.md has more than 40 lines"),
     ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
     ("lint-cppcheck", "a read past an array", "src/util/a.c",
      "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"
@@ -293,7 +301,20 @@ CASES = (
 )
 
 
+def copy_documents(root):
+    """Copies ci and what ci/lint-docs, which has no argument, reads besides the
+    sources, and writes the generated list of the small tree.  Returns the copy of ci.
+    """
+    for name in "ci", "docs", "packaging":
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "meson.build", root)
+    subprocess.run([root / "ci/citations"], check=True)
+    return root / "ci"
+
+
 def arguments(lint, root, path):
+    if lint == "lint-docs":
+        return []
     if lint == "lint-dialect":
         known = root / "src/hdr/known.c"
         known.parent.mkdir(parents=True)
@@ -323,6 +344,9 @@ def run(case, root):
     lint, _, name, text, want = case
     path = root / name
     path.parent.mkdir(parents=True)
+    for other, code in FOLDER.items() if lint == "lint-docs" else ():
+        (root / other).parent.mkdir(parents=True, exist_ok=True)
+        (root / other).write_text(code, encoding="utf-8")
     for other, code in MODULES.items() if lint == "lint-modules" else ():
         (root / other).parent.mkdir(parents=True, exist_ok=True)
         (root / other).write_text(code, encoding="utf-8")
@@ -333,7 +357,10 @@ def run(case, root):
         (root / "src/host/a.c").write_text(INCLUDES, encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     shutil.copy(ROOT / ".clang-format", root)
-    done = subprocess.run([CI / lint, *arguments(lint, root, path)],
+    folder = CI
+    if lint == "lint-docs":
+        folder = copy_documents(root)
+    done = subprocess.run([folder / lint, *arguments(lint, root, path)],
                           text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False,
                           cwd=root if lint == "lint-unused" else None)
