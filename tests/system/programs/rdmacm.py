@@ -761,6 +761,7 @@ t.checks("last_ack", "rdma_cm", "192.0.2.7", ADVERB_DIRECT="0")
 t.checks("statecheck", "rdma_cm", "192.0.2.7")
 if not t.options.list:
     lab.ip("here", "address del 192.0.2.7/32 dev lo")
+t.checks("endcheck", "rdma_cm")
 t.checks("listencheck", "rdma_cm")
 t.checks("udcheck", "rdma_cm")
 over_lo()

@@ -17,10 +17,10 @@ from system import Skip, Suite, expect, expect_ok
 # child would inherit the allocator's locks, which a thread of adverb might hold
 # at that moment, and would wait for ever.
 PROGRAMS = {
-    "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
+    "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck", "endcheck",
                 "listencheck", "udcheck"],
     "thread": ["race_order", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
-               "listencheck", "udcheck"],
+               "endcheck", "listencheck", "udcheck"],
 }
 REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
 MEMORY_KIB = 1 << 20
@@ -65,7 +65,7 @@ def under_valgrind(program):
 
 # The cases under valgrind come first: a program with a sanitizer may take more
 # memory than the limit of these cases.
-for name in "verbcheck", "queuecheck", "cmcheck", "udcheck":
+for name in "verbcheck", "queuecheck", "cmcheck", "endcheck", "udcheck":
     t.case(name + " under valgrind", lambda program=name:
            under_valgrind(program), "sanitizers", name)
 for sanitizer, programs in PROGRAMS.items():
