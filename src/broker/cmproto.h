@@ -48,9 +48,9 @@ enum cmproto_kind {
 	 * at.local or any_v4 and any_v6, at.local_port, at.service_id,
 	 * may_share, only_own, is_ip, is_datagram.  The answer has new_id and
 	 * at.local_port.  -EINVAL: at.service_id is the service ID of a port,
-	 * at.service_id and is_ip are both set, or is_ib is not that of the
-	 * server; -EACCES: the client's process may not bind that port;
-	 * -EADDRINUSE: the port, or each ephemeral port, is taken. */
+	 * at.service_id and is_ip are both set, or is_ib is set for a broker or
+	 * not set for a fabric; -EACCES: the client's process may not bind that
+	 * port; -EADDRINUSE: the port, or each ephemeral port, is taken. */
 	CMPROTO_BIND = 1,
 	/* makes the object a listener.  Fields: backlog.  -EADDRINUSE: another
 	 * listener of the service has one of the addresses. */
@@ -70,8 +70,10 @@ enum cmproto_kind {
 	/* the active side has its queue pair ready, and sends an RTU; or the
 	 * passive side has received data before the RTU */
 	CMPROTO_ESTABLISH,
-	CMPROTO_DISCONNECT, /* sends a DREQ, or answers the peer's DREQ */
-	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
+	/* sends a DREQ, or answers the peer's DREQ.  -EINVAL, and not -ENOENT:
+	 * the object has no conversation. */
+	CMPROTO_DISCONNECT,
+	CMPROTO_TAKEN, /* the program has read the CMPROTO_REQUEST */
 	/* frees the object `id`; id 0: ends the conversation of the note.
 	 * Fields: note, if id is 0. */
 	CMPROTO_RELEASE,
@@ -139,9 +141,9 @@ enum cmproto_event {
 	 * closes the client's connection; id: 0 */
 	CMPROTO_DROPPED,
 	/* the membership call_id of a JOIN has ended, since its port went down,
-	 * has another LID, has left the partition of the group or, after a
-	 * restart of the subnet manager, has to register again; id: 0.  The
-	 * client may join again. */
+	 * has another LID, no longer has the GID of the JOIN, has left the
+	 * partition of the group or, after a restart of the subnet manager, has
+	 * to register again; id: 0.  The client may join again. */
 	CMPROTO_GROUP_LOST,
 };
 

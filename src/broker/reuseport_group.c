@@ -119,10 +119,10 @@ static _Thread_local struct {
 	uint64_t until_ms;
 } version_found;
 
-/* Does what other_version_has_port does, which looks at the listeners of all
- * users and at the descriptors of processes.  A waiting client makes the broker
- * ask in each turn, so the answer is kept for HOLDER_MS, or until the port is
- * free. */
+/* Does what other_version_has_port does.  That function looks at the listeners
+ * of all users and at the descriptors of processes, and a waiting client makes
+ * the broker ask in each turn.  So the answer is kept for HOLDER_MS, or until
+ * the port is free. */
 static bool other_version_may_hold(void)
 {
 	uint64_t now_ms = monotonic_ms();

@@ -39,8 +39,8 @@ struct device_gid {
 
 /* The part of a device that may change while a program runs. */
 struct device_port {
-	/* 0 or 1.  Not a bool, since sysfs.c computes a hash of all bytes, and
-	 * the bytes of padding would be undefined. */
+	/* 0 or 1.  The type is not bool, since sysfs.c computes a hash of all
+	 * bytes, and the bytes of padding would be undefined. */
 	uint32_t is_up;
 	/* The interface's MTU in bytes.  InfiniBand: the most bytes of payload
 	 * in a packet. */

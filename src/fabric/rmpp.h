@@ -17,7 +17,7 @@ bool rmpp_is_active(const uint8_t *mad);
 /* Copies the MAD of `bytes` bytes at `mad`, and begins to send the copy to the
  * address `to`.  The copy's headers are those at `first`, which have the
  * agent's transaction ID.  Returns 0; -EINVAL: the MAD is shorter than its
- * headers; -ENOBUFS: too many transfers of the end to peers have not ended;
+ * headers; -ENOBUFS: the end is sending as many MADs as it may send at once;
  * -ENOMEM: no memory is left. */
 int rmpp_send(struct end *end, const struct umad *to,
 	      const uint8_t first[MAD_BYTES], const uint8_t *mad, size_t bytes);

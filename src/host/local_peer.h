@@ -87,18 +87,19 @@ int local_peer_wake_fd(void);
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
  * (lock_owner_open), or the lock cannot be taken.  The thread then ends, and
- * progress_thread_start fails.  A process without a broker begins even if it
- * gets no name, and then without the lock: it has no peers or, on a host of a
- * fabric, sends packets to its peers.
+ * progress_thread_start fails.  In a process without a broker the thread begins
+ * even if the process gets no name, and then without the lock.  Such a process
+ * has no peers or, on a host of a fabric, sends packets to its peers after a
+ * wait (WAIT_NS in direct_select.c).
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
  * local_peer_begin, if that call has taken it. */
 void local_peer_end(void);
 /* Called after the progress thread has ended: waits for the peers inside this
- * process's arena whose slots do not say what they may touch, and for those
- * whose access was revoked (access_wait), and unmaps the arenas of all
- * peers. */
+ * process's arena whose access slots do not say what the peers may touch, and
+ * for those whose access was revoked (access_wait), and unmaps the arenas of
+ * all peers. */
 void local_peer_close(void);
 /* Called in place of local_peer_close if the arena is not shared, although
  * other processes may learn where the arena is.  Those processes then send

@@ -29,7 +29,7 @@ static struct engine_source waiting[WAITING];
 static uint32_t waiters;
 static struct known known[KNOWN];
 static uint32_t next_known;
-/* When no broker could be used any more; 0: there is one. */
+/* The time since which no broker can be used; 0: a broker can be used. */
 static uint64_t alone_ns;
 
 static bool is_same_port(const struct inaddr *a, const struct inaddr *b)

@@ -30,7 +30,9 @@ enum ipoib_reason {
 struct stream_accepted {
 	uint32_t id;	    /* 0: the entry is free */
 	struct hwaddr peer; /* the neighbour's address */
-	uint64_t used_ms;   /* when a packet was last received */
+	/* when a packet was last received; before the first packet: when the
+	 * connection was accepted */
+	uint64_t used_ms;
 };
 
 struct ipoib {

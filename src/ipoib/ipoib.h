@@ -114,12 +114,14 @@ struct ipoib_counters {
 	uint64_t bad;
 	/* Frames to unknown MACs, or to groups for which there is no room. */
 	uint64_t unknown;
-	/* Packets that waited in vain for a path, a join or a connection, and
-	 * packets that came soon after such a failure.  Also packets whose
-	 * place a newer packet has taken, and packets for which no memory was
-	 * left. */
+	/* Packets that waited for a path, a join or a connection until a
+	 * question to the subnet administration failed or their neighbour or
+	 * group was forgotten, and packets that came soon after such a failed
+	 * question.  Also packets whose place a newer packet has taken, and
+	 * packets for which no memory was left. */
 	uint64_t waited;
-	/* Frames that are longer than the neighbour takes. */
+	/* Packets that are longer than the neighbour takes.  A packet that
+	 * waited for a connection counts here if none could be made. */
 	uint64_t too_long;
 	/* Frames and packets while the interface was down, and frames after
 	 * ipoib_leave. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The neighbours: interfaces of other hosts whose hardware addresses have come
- * in ARP and neighbour discovery.  They are found by MAC, and by LID and QPN.
+ * in ARP and neighbour discovery.  A neighbour is found by its MAC, and its MAC
+ * by its LID and QPN.
  * If the table is full, the neighbour to which no packet was sent for the
  * longest time is forgotten.  A neighbour to which no packet was ever sent
  * is forgotten first, so that addresses that somebody invents replace no

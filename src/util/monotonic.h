@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CLOCK_MONOTONIC: the time since some point before the program began.  The
- * clock is never set back.  No state, no lock, no cancellation point.  No file
- * of a sans-IO folder includes this header: its functions get the time as an
- * argument.
+ * clock is never set back.  No state, no lock, no cancellation point.  Outside
+ * util, no file of a sans-IO folder includes this header, unless ci/lint-layers
+ * names the file as an exception: the functions of such a folder get the time
+ * as an argument.
  */
 #ifndef UTIL_MONOTONIC_H
 #define UTIL_MONOTONIC_H

@@ -82,8 +82,9 @@ void sport_fini(struct sports *s)
 	s->table = NULL;
 }
 
-/* Returns the FNV-1a hash of the pair, with the upper bits combined with the
- * lower ones, since the callers use the lower bits alone. */
+/* Returns a hash of the pair: FNV-1a over the bytes of ip, with the class XORed
+ * into the hash before and after these bytes.  The upper bits are combined with
+ * the lower ones, since the callers use the lower bits alone. */
 static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 {
 	uint32_t h = 2166136261u ^ class;
@@ -267,8 +268,9 @@ static struct sport_slot *get_port(struct sports *s, const uint8_t ip[16],
 	struct sport_slot *p;
 	uint32_t port;
 
-	/* Datagrams of a group need no port of their own: a datagram that GRO
-	 * has joined goes to all members of the group. */
+	/* Datagrams to a multicast group need no port of their own: if GRO
+	 * joins some of them to one datagram, that datagram goes to all members
+	 * of the group. */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
 	p = look_up(s, ip, class, &port);
