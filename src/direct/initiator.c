@@ -249,11 +249,12 @@ static enum hca_status status_of(enum verdict v)
 }
 
 /*
- * Handles a peer that does not answer because it has ended or is not ready.  As
- * with packets, the peer's silence is an error only when the retries are used
- * up.  Programs rely on this: a program may end while the last message to it is
- * under way, and the sender's QP must not fail at once.  Without an ACK timer
- * there are no retries, so an ended peer is an error at once.
+ * Handles a peer that does not answer because it is not ready, is closed
+ * (DIRECT_CLOSED) or has ended.  As with packets, the peer's silence is an
+ * error only when the retries are used up.  Programs rely on this: a program
+ * may end while the last message to it is under way, and the sender's QP must
+ * not fail at once.  Without an ACK timer there are no retries, so an ended
+ * peer is an error at once.
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
