@@ -111,10 +111,10 @@ enum cmproto_kind {
 	 * number that the client chooses for this membership).  The answer has
 	 * at.peer, path.pkey and group; -ECONNREFUSED: the subnet
 	 * administration refuses the join; -EREMOTEIO, -ETIMEDOUT and
-	 * -ENETDOWN as for ROUTE; -ENOBUFS: the host has too many memberships;
-	 * -EINVAL: clients of this host have joined the group with another
-	 * Q_Key or P_Key; -ECANCELED: the client has left before the answer
-	 * came. */
+	 * -ENETDOWN as for ROUTE; -ENOBUFS: the client or the host has too many
+	 * memberships; -EINVAL: clients of this host have joined the group with
+	 * another Q_Key or P_Key; -ECANCELED: the client has left before the
+	 * answer came. */
 	CMPROTO_JOIN,
 	/* ends the membership call_id.  The fabric does not answer; a broker
 	 * refuses by -EOPNOTSUPP. */
