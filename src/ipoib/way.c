@@ -148,7 +148,9 @@ static void fail_path(struct ipoib *m, struct neigh *n, bool is_refused,
 	n->wants_path = false;
 	if (is_refused)
 		n->route.lid = 0;
-	m->counters.waited += waiting_drop(&n->waiting);
+	/* with a path in use, these packets wait for a connection */
+	if (!n->route.lid)
+		m->counters.waited += waiting_drop(&n->waiting);
 }
 
 bool way_answer(struct ipoib *m, const struct sa_answer *answer,

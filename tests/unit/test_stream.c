@@ -384,6 +384,23 @@ static void packets_wait_for_a_neighbour_that_starts(void **state)
 	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
 }
 
+/* The SA does not answer when the path is asked for again after 30 s. */
+static void
+packets_wait_for_a_connection_while_the_path_is_renewed(void **state)
+{
+	struct seen *s = *state;
+	uint64_t now_ms = 31001;
+
+	answer_last(s, 1);
+	send_datagram(s, LARGE, now_ms);
+	for (int i = 0; i <= ASK_TRIES; i++, now_ms += ASK_TRY_MS)
+		ipoib_turn(s->m, now_ms);
+	assert_int_equal(ipoib_counters(s->m)->waited, 0);
+	assert_true(open_last(s, MTU + IPOIB_HEADER_BYTES, now_ms));
+	assert_int_equal(s->streams, 1);
+	assert_int_equal(s->stream_bytes, LARGE + IPOIB_HEADER_BYTES);
+}
+
 static void a_connection_that_cannot_be_made_is_asked_for_later(void **state)
 {
 	struct seen *s = *state;
@@ -640,6 +657,7 @@ int main(void)
 		CASE(the_second_refusal_tells_the_kernel_the_mtu_of_ud),
 		CASE(after_short_connections_is_a_pause),
 		CASE(packets_wait_for_a_neighbour_that_starts),
+		CASE(packets_wait_for_a_connection_while_the_path_is_renewed),
 		CASE(a_connection_that_cannot_be_made_is_asked_for_later),
 		CASE(a_neighbour_may_receive_less),
 		CASE(a_neighbour_without_the_flag_gets_datagrams),
