@@ -36,7 +36,7 @@ POD_LIMITS = {"runAsNonRoot": True, "seccompProfile": {
 RESTRICTED = {"allowPrivilegeEscalation": False,
               "readOnlyRootFilesystem": True,
               "capabilities": {"drop": ["ALL"]}}
-# The settings of a unit that only systemd can apply.
+# The settings of a unit that recipe.py leaves out.
 UNIT = re.compile(r"Type|Restart(Sec)?|RuntimeDirectoryPreserve|"
                   r"(Private|Protect|Restrict)\w+|"
                   r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+|"

@@ -58,8 +58,9 @@ static dev_t memory_device(void)
 }
 
 /* Opens a memfd for reading, or returns -1.  The descriptor that the path names
- * may be another file by now, and to open a terminal, a FIFO, a device or a
- * file that a process serves (FUSE) has effects, or waits. */
+ * may refer to another file by now.  To open a terminal, a FIFO, a device or a
+ * file that a process serves (FUSE) has effects, or waits.  So the function
+ * compares the file's device before it opens the file. */
 static int open_memfd(const char *path)
 {
 	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
@@ -353,7 +354,8 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 	return e ? e->qp : NULL;
 }
 
-/* QPNs are random, so two pairs with the same QPNs are unlikely. */
+/* A part of each QPN is random, so two pairs with the same QPNs are unlikely.
+ */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {

@@ -4,7 +4,9 @@
  * PortCounters, PortCountersExtended, PortVLOpPackets, PortVLOpData and
  * PortVLXmitWaitCounters.  The data and packet counters of PortCounters and
  * PortCountersExtended count management datagrams and the packets of data ends.
- * The counters of VLs count only the packets of data ends.
+ * PortVLOpPackets and PortVLOpData count only the packets of data ends.
+ * PortXmitWait and PortVLXmitWaitCounters count the ticks (1 ms) in which such
+ * packets waited and none left.
  */
 #ifndef FABRIC_PMA_H
 #define FABRIC_PMA_H

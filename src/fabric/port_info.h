@@ -17,8 +17,8 @@
 enum { PORT_INFO_LIFE_ENDLESS = 20 };
 
 /* Sets PortInfo, the P_Key table and the VL arbitration of a port that no
- * subnet manager has configured.  LID, LMC, width and speed are those of the
- * net file.  The link is down. */
+ * subnet manager has configured.  LID, LMC, LinkWidthEnabled and
+ * LinkSpeedEnabled are those of the net file.  The link is down. */
 void port_info_first(struct port *port, const struct net_port *from);
 /* Writes a row of an SL-to-VL table that maps SL n to VL n modulo 8. */
 void port_info_first_slvl(uint8_t row[SLVL_BYTES]);
@@ -47,11 +47,13 @@ uint16_t port_info_sm_lid(const struct port *port);
 uint32_t port_info_mtu(const struct port *port);
 /* Returns how many data VLs the port has (OperationalVLs). */
 uint8_t port_info_vls(const struct port *port);
-/* Does a switch's port drop packets that come in with a P_Key that the port
- * does not have (PartitionEnforcementInbound)? */
+/* Does a switch's port drop a data end's packet that comes in, if the port's
+ * table has no P_Key of the packet's partition (PartitionEnforcementInbound)?
+ */
 bool port_info_enforces_in(const struct port *port);
-/* Does a switch's port drop packets that would leave with a P_Key that the port
- * does not have (PartitionEnforcementOutbound)? */
+/* Does a switch's port drop a data end's packet that would leave, if no P_Key
+ * in the port's table fits that of the packet (gate_fits;
+ * PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
 /* Returns HOQLife of a switch's port in ms: how long a packet may be the first
  * in the port's egress queue (lane.c), or the first that waits for a data end
@@ -69,9 +71,11 @@ uint64_t port_info_life_ms(uint8_t life);
 uint8_t port_info_stall_count(const struct port *port);
 /* Returns VLHighLimit (arbiter.h). */
 uint8_t port_info_high_limit(const struct port *port);
-/* Counts a packet whose P_Key the port does not have (P_KeyViolations). */
+/* Counts a packet that the port refuses, because no P_Key in the port's table
+ * fits that of the packet (gate_fits; P_KeyViolations). */
 void port_info_count_pkey(struct port *port);
-/* Counts a packet that a queue pair refuses for its Q_Key (Q_KeyViolations). */
+/* Counts a packet that a queue pair refuses, because the packet's Q_Key is
+ * wrong (Q_KeyViolations). */
 void port_info_count_qkey(struct port *port);
 /* Writes the GID that the port's GidPrefix and `guid` form. */
 void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Does a signal end a system call that it interrupts?  The kernel decides by
- * SA_RESTART of the signal's handler, but never restarts epoll_wait(2) and
- * poll(2).  For these two, this module decides by the program's handlers, which
- * it reads now and then.  In most programs all handlers have SA_RESTART or none
- * has it.
+ * SA_RESTART of the signal's handler, but after a handler it never restarts
+ * epoll_wait(2) or poll(2).  For these two, this module decides by the
+ * program's handlers, which it reads now and then.  In most programs all
+ * handlers have SA_RESTART or none has it, so it does not matter which handler
+ * ran.
  *
  * Owner and lock: the caller's.
  */
@@ -15,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The program's handlers when they were last read.  Starts as {0}. */
+/* The program's handlers when they were last read, except those of faults and
+ * of abort(3).  Starts as {0}. */
 struct sigrestart {
 	uint64_t looked_ns; /* when they were read (monotonic_ns); 0: never */
 	/* Bit 0: some handlers have SA_RESTART.  Bit 1: some have not. */
@@ -23,7 +25,7 @@ struct sigrestart {
 	sigset_t ending; /* signals whose handlers have no SA_RESTART */
 };
 
-/* Do some handlers have SA_RESTART and others not?  Then, after a wait was
+/* Do some handlers have SA_RESTART and others not?  If so, after a wait was
  * interrupted, no code can tell whether the handler that ran has SA_RESTART.
  * Reads the handlers if they were never read, or last read more than 100 ms
  * ago. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets over the link of a process to an emulated subnet.  The process is
- * side 0 of two adapters.  The test acts as the fabric: it moves packets
- * between the data ends and side 1.
+ * Packets over the link of this process to an emulated subnet.  The adapter of
+ * the process is side 0 of two_hcas.  The test acts as the fabric: it moves
+ * packets between the data ends and side 1.
  */
 #ifndef TESTS_SCENARIO_FABRIC_LINK_PACKETS_H
 #define TESTS_SCENARIO_FABRIC_LINK_PACKETS_H
@@ -103,8 +103,8 @@ static inline void assert_received(struct world *w, int side, uint64_t to,
 }
 
 /* Receives the process's question about a port.  Returns the answer, whose
- * member `port` is w->port.  The caller may change the answer, and sends it by
- * fabric_peer_answer. */
+ * member `port` is w->port.  fabric_peer_answer sends the answer, which the
+ * caller may change before. */
 static inline struct fabric_proto take_question(struct world *w, uint32_t port)
 {
 	struct fabric_proto m =
