@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * registration [-s BYTES] [-n ROUNDS]: registers and deregisters a region of
- * BYTES whose pages are populated.  For comparison the program maps and unmaps
- * as many bytes in the same round, and after all rounds maps as many bytes with
- * MAP_POPULATE, a few times.  Prints the medians.  The program is linked with
- * the system's libibverbs; `adverb run` loads adverb's.
+ * registration [-s BYTES] [-n ROUNDS]: in each round, registers and deregisters
+ * a region of BYTES whose pages are populated, and, for comparison, maps and
+ * unmaps as many bytes.  After the last round, maps and unmaps as many bytes
+ * with MAP_POPULATE, a few times.  Prints the medians.  The program is linked
+ * with the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ipoib: whatever the kernel, other hosts, the subnet manager and time do, each
- * frame and packet that an interface makes has a possible length, a packet goes
- * only where a path is known, handles are freed, and quotas hold.  The input is
- * a program of commands.
+ * ipoib: for all inputs from the kernel, other hosts and the subnet manager,
+ * and after any time, each frame and packet that an interface makes has an
+ * allowed length, a packet is sent only by a route that is known, address
+ * handles are released, and there are at most NEIGH_MAX neighbours and
+ * GROUP_MAX groups.  The input is a program of commands.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -18,7 +19,7 @@
 #include "sa_answer.h"
 
 #define ETHERNET 14
-#define MOST	 200 /* bytes behind the headers of a frame or a packet */
+#define MOST	 200 /* a frame or packet has fewer bytes behind its headers */
 
 struct script {
 	struct input_bytes in;
@@ -166,9 +167,9 @@ static void set_port(struct script *s, uint8_t how)
 	ipoib_port(s->m, &port, s->now_ms);
 }
 
-/* Fills in a payload: bytes of the input, of which often some are overwritten
- * by the fields of ARP or neighbour discovery.  wide: ARP has hardware
- * addresses of 20 bytes, as on IPoIB; else of 6. */
+/* Fills a payload with bytes of the input.  If the input says so, then writes
+ * fields of ARP or of neighbour discovery over some of these bytes.  wide: the
+ * hardware addresses of ARP have 20 bytes, as on IPoIB; otherwise 6. */
 static void fill_payload(struct script *s, uint8_t *p, size_t bytes, bool wide)
 {
 	uint8_t how = input_u8(&s->in);

@@ -10,8 +10,8 @@
  * the last reader.  The next reader then finds the values that were written
  * last.
  *
- * A broker adds its counts to the values that it finds in the files, so that a
- * value never decreases, whichever broker writes.
+ * A broker adds its counts to the values that it finds in the files, so that
+ * the values of a device never decrease when another broker writes.
  *
  * Part of the broker's loop: one owner, no lock.  No call waits.
  */
@@ -39,11 +39,12 @@ struct counter_files_row {
 	/* the sums over the processes that counter_files_live has got since
 	 * the last counter_files_begin */
 	uint64_t live[COUNTERS_WORDS];
-	/* the values that the files had before this broker */
+	/* the part of the values that this broker has not counted itself: a
+	 * file's value is base[] plus the counts in ended[] and live[] */
 	uint64_t base[COUNTERS_FILES];
-	/* the values that the files have now */
+	/* the values that the files have, if no write of a file has failed */
 	uint64_t shown[COUNTERS_FILES];
-	bool is_based; /* base[] was read */
+	bool is_based; /* base[] is set */
 	/* port_fd is another folder than before: its files may have the values
 	 * of another device, and have to be written even if a value decreases
 	 */
@@ -61,8 +62,8 @@ struct counter_files {
 	/* when a reader came last, CLOCK_MONOTONIC; 0: never */
 	uint64_t looked_ms;
 	bool is_due; /* the files are to be written, even without a reader */
-	/* there was an earlier broker: the files already have what living
-	 * processes had counted before this broker began */
+	/* there was an earlier broker: the values that are in the files may
+	 * include counts of processes that are still alive */
 	bool is_successor;
 };
 

@@ -19,8 +19,8 @@ struct probe {
 };
 
 /* Would the port `out` send the packet, which came in at `in`, over its link?
- * False also if the port at the other end is ARMED: a packet would pass the
- * link and make that port ACTIVE, but no packet is sent here. */
+ * False also if the port at the other end is ARMED.  A real packet would pass
+ * the link and make that port ACTIVE; this function leaves the port ARMED. */
 static bool passes_link(const struct port *out, const struct port *in,
 			const struct probe *p)
 {

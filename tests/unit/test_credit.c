@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flow control within a host: no process sends more than the receiver can hold.
- */
+/* Flow control within a host (engine/credit.h): how many bytes a process may
+ * have in flight to another, and when it sends without room. */
 #include "test.h"
 
 #include <string.h>
@@ -59,8 +59,9 @@ static void drain_packets(uint32_t class, uint32_t n)
 		credit_drained(&in, class, PACKET, PACKET, now);
 }
 
-/* Lets the receiver count this process as one of the senders that share the
- * buffer.  At the end none of this process's bytes are in flight. */
+/* Sends and drains packets until the sender is one of those that share the
+ * buffer (CREDIT_SHARES).  At the end none of the sender's bytes are in flight.
+ */
 static void settle_in(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -202,7 +203,8 @@ static void an_empty_socket_settles_bytes_that_were_counted_wrong(void **state)
 	send_all();
 	in.quiet = 0;
 	credit_empty(&in);
-	/* the socket may have been empty before this process sent */
+	/* one look proves nothing: the receiver may have found the socket empty
+	 * before the last packet was sent, and counted that look afterwards */
 	now += 30 * MS;
 	assert_false(send_one());
 	credit_empty(&in);
@@ -243,7 +245,9 @@ static void late_bytes_are_not_settled(void **state)
 	assert_true(send_one());
 }
 
-/* For example, frames to a destroyed queue pair have no receiver. */
+/* For example, frames to a destroyed queue pair.  The receiver finds out the
+ * sender's class by the queue pair, so it adds the bytes of such a frame to no
+ * class's count of drained bytes. */
 static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);
@@ -291,7 +295,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	assert_uint_in_range(passed, 5, 9);
 }
 
-/* A stopped receiver loses bytes beyond its buffer. */
+/* Packets for which a stopped receiver's buffer has no room are lost. */
 static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
 	const struct credit_want patient = {PACKET, 60000 * MS};
@@ -355,12 +359,13 @@ static void both_sides_charge_a_datagram_alike(void **state)
 {
 	uint32_t one = credit_cost(4112, 4112);
 
-	/* a batch costs the same whether it is split or not */
+	/* a frame of at most CREDIT_FEW packets costs the same whether the
+	 * receiver's kernel splits it or not */
 	assert_int_equal(credit_cost(CREDIT_FEW * 4112, 4112),
 			 CREDIT_FEW * one);
 	assert_int_equal(credit_cost(4112 + 40, 4112),
 			 one + credit_cost(40, 40));
-	/* a batch of more than CREDIT_FEW packets is never split */
+	/* a longer frame is sent only to a receiver that takes it whole */
 	assert_true(credit_cost(15 * 4112, 4112) < 15 * one);
 	assert_true(one > 4112);
 	assert_true(credit_cost(40, 40) >= 512);

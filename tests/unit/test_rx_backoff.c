@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/rx_backoff: pauses between looks at the socket, for peers whose bytes
- * cost more or less time after pauses.  The test gives the time. */
+/* host/rx_backoff: pauses between looks at the socket.  For some peers pauses
+ * shorten the time that a byte takes, for others they lengthen it.  The test
+ * computes the time, and reads no clock. */
 #include "test.h"
 
 #include "host/rx_backoff.h"
@@ -44,8 +45,8 @@ static unsigned receive_megas(struct looker *l, const struct peer *peer,
 	return bytes ? (unsigned)(100 * paused / bytes) : 0;
 }
 
-/* Returns a receiver that has received `megas` MiB of a peer, and has learned
- * from them. */
+/* Returns a receiver that has received `megas` MiB of a peer, and has measured
+ * the time that they took. */
 static struct looker begin_looker(const struct peer *peer, size_t megas)
 {
 	struct looker l = {.now_ns = 1000000000};
