@@ -83,31 +83,36 @@ static int open_memfd(const char *path)
 	return fd;
 }
 
-/* Opens for reading a memfd of process @pid whose name begins with @name.  -1:
- * there is none, or this user may not read it. */
-static int open_memory(int pid, const char *name)
+/* Opens for reading the descriptor `number` of process @pid, if it is a memfd
+ * whose name begins with @name.  -1: it is not, or this user may not read it.
+ */
+static int open_memory(int pid, int number, const char *name)
 {
-	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
-	char target[64];
-	struct dirent *e;
-	int fd = -1;
-	DIR *d;
+	char path[64], target[64];
+	ssize_t n;
 
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
-	d = opendir(folder);
-	while (d && fd < 0 && (e = readdir(d))) {
-		ssize_t n;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < (ssize_t)strlen(name) || strncmp(target, name, strlen(name)))
+		return -1;
+	return open_memfd(path);
+}
 
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		n = readlink(path, target, sizeof(target) - 1);
-		if (n < (ssize_t)strlen(name) ||
-		    strncmp(target, name, strlen(name)) != 0)
-			continue;
-		fd = open_memfd(path);
-	}
-	if (d)
-		closedir(d);
-	return fd;
+/* Returns the number of process @pid in its own PID namespace; 0: unknown. */
+static uint32_t own_number(int pid)
+{
+	char path[32], line[256];
+	const char *last = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !last && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6))
+			last = strrchr(line, '\t');
+	if (f)
+		fclose(f);
+	return last ? (uint32_t)strtoul(last, NULL, 10) : 0;
 }
 
 /* Reads the name and the state of the process.  /proc/PID/stat is "pid (name) S
@@ -215,8 +220,17 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 	return true;
 }
 
-/* Reads the arena.  Returns 0; -ENOENT: the process has no complete adapter; or
- * -ENOMEM. */
+/* Is the arena the process's own?  A child of fork also has the descriptors of
+ * its parent's arena.  An arena that is not shared names no process. */
+static bool is_own(const struct hca_shared *s, int pid)
+{
+	uint32_t number = s->pid ? own_number(pid) : 0;
+
+	return !number || number == s->pid;
+}
+
+/* Reads the arena.  Returns 0; -ENOENT: the adapter is not complete yet, or is
+ * another process's; or -ENOMEM. */
 static int read_process(struct watch_process *p, struct parts *parts)
 {
 	struct hca_shared s;
@@ -224,7 +238,7 @@ static int read_process(struct watch_process *p, struct parts *parts)
 
 	if (pread(parts->fd[0], &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
 	    !h.root)
-		return -ENOENT; /* the adapter is not complete yet */
+		return -ENOENT;
 	parts->shared = h.shared;
 	read_stat(p);
 	p->foreign = h.magic != ARENA_MAGIC || h.layout != ARENA_LAYOUT ||
@@ -232,35 +246,54 @@ static int read_process(struct watch_process *p, struct parts *parts)
 		     s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
+	if (!is_own(&s, p->pid))
+		return -ENOENT;
+	parts->fd[1] = open_memory(p->pid, h.shared_fd, "/memfd:adverb-shared");
 	if (!read_counters(parts, &s, p) || !read_suspects(parts, &s, p))
 		return -ENOENT;
 	return read_qps(parts, &s, p);
 }
 
-static int add_process(struct watch *w, int pid)
+/* Adds the process, if its descriptor `number` is its arena.  Returns 0;
+ * -ENOENT: the descriptor is not; or -ENOMEM. */
+static int add_arena(struct watch *w, int pid, int number)
 {
-	struct watch_process p = {.pid = pid}, *grown;
-	struct parts parts = {{open_memory(pid, "/memfd:adverb-arena"), -1}, 0};
+	struct watch_process p = {.pid = pid}, *grown = NULL;
+	struct parts parts = {
+		{open_memory(pid, number, "/memfd:adverb-arena"), -1}, 0};
 	int err;
 
 	if (parts.fd[0] < 0)
-		return 0;
-	parts.fd[1] = open_memory(pid, "/memfd:adverb-shared");
+		return -ENOENT;
 	err = read_process(&p, &parts);
 	close(parts.fd[0]);
 	if (parts.fd[1] >= 0)
 		close(parts.fd[1]);
-	if (err)
-		goto free_qps;
-	grown = realloc(w->processes, (w->count + 1) * sizeof(*grown));
-	err = -ENOMEM;
-	if (!grown)
-		goto free_qps;
+	if (!err)
+		grown = realloc(w->processes, (w->count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(p.qps);
+		return err ? err : -ENOMEM;
+	}
 	w->processes = grown;
 	w->processes[w->count++] = p;
 	return 0;
-free_qps:
-	free(p.qps);
+}
+
+static int add_process(struct watch *w, int pid)
+{
+	int err = -ENOENT;
+	char folder[32];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+	d = opendir(folder);
+	while (d && err == -ENOENT && (e = readdir(d)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			err = add_arena(w, pid, atoi(e->d_name));
+	if (d)
+		closedir(d);
 	return err == -ENOENT ? 0 : err;
 }
 

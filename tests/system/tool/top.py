@@ -158,6 +158,47 @@ def a_hostile_name_reaches_no_terminal():
         p.communicate()
 
 
+# Opens a device, and forks two children, of which the second opens a device, too.
+# Prints the numbers of the three processes.
+FORKS = """
+import ctypes, os, time
+lib = ctypes.CDLL("libibverbs.so.1")
+lib.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+lib.ibv_open_device.argtypes = [ctypes.c_void_p]
+lib.ibv_open_device.restype = ctypes.c_void_p
+def open_device():
+    if not lib.ibv_open_device(lib.ibv_get_device_list(None)[0]):
+        os._exit(1)
+def fork(opens):
+    pid = os.fork()
+    if not pid:
+        if opens:
+            open_device()
+        time.sleep(1000)
+    return pid
+open_device()
+print(os.getpid(), fork(False), fork(True), flush=True)
+time.sleep(1000)
+"""
+
+
+def a_child_is_shown_with_its_own_device():
+    p = suite.start([suite.adverb, "run", "--", system.PYTHON, "-c", FORKS])
+    try:
+        line = p.stdout.readline().split()
+        expect(len(line) == 3, "the program prints %r" % line)
+        parent, idle, opener = map(int, line)
+
+        def shown(said):
+            return {q["pid"] for q in said["processes"]} & {parent, idle, opener}
+        seen("the child with a device", lambda said: opener in shown(said))
+        expect(shown(json.loads(top("--json"))) == {parent, opener},
+               "a child without a device is shown, or the parent is not")
+    finally:
+        os.killpg(p.pid, signal.SIGKILL)
+        p.communicate()
+
+
 # Makes a FIFO with the name of an arena, in a mount that is attached nowhere, so
 # that /proc shows the name without a folder.  430 to 432 are the numbers of
 # fsopen(2), fsconfig(2), here with FSCONFIG_CMD_CREATE, and fsmount(2).
@@ -217,6 +258,8 @@ suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
 suite.case("a full stream is named as the reason", a_full_stream_is_named)
 suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
+suite.case("a child of fork is shown with a device of its own only",
+           a_child_is_shown_with_its_own_device)
 suite.case("top does not wait for a FIFO that has the name of an arena",
            no_fifo_is_waited_for)
 suite.case("top says that /proc is missing", a_missing_proc_is_said)
