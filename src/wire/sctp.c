@@ -493,6 +493,12 @@ static int share_socket(int of, ino_t file)
 	return -EADDRINUSE;
 }
 
+/* Duplicates the descriptor of s, which the program may have closed: -EBADF. */
+static int share_used(const struct sctp_socket *s)
+{
+	return fd_identity_holds(s->fd) ? share_socket(s->fd, 0) : -EBADF;
+}
+
 /* Opens a socket.  If a listener or a connection uses a socket at this address
  * of UDP, or a socket there is only bound, shares that socket instead.  Returns
  * a descriptor; -EADDRINUSE: a bound socket or a listener there has this port
@@ -507,9 +513,8 @@ static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 
 	if (has_port || (s && is_listening(s, port)))
 		return -EADDRINUSE;
-	if (s) /* the program may have closed it */
-		return fd_identity_holds(s->fd) ? share_socket(s->fd, 0)
-						: -EBADF;
+	if (s)
+		return share_used(s);
 	if (b && carrier->sin6_port)
 		return share_socket(b->fd, b->file);
 	return sctp_path_open(carrier, is_v6_only,
@@ -551,13 +556,18 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 {
 	struct sockaddr_in6 carrier = carrier_of(at);
 	in_port_t port = at->sin6_port;
-	int fd = -EADDRINUSE; /* the result if no port is free */
+	int fd;
 
 	pthread_mutex_lock(&lock);
-	if (!port && sctp_conn_all.options.is_raw)
+	fd = fd_identity_note(open_socket(&carrier, port, is_v6_only));
+	/* after open_socket, which forgets bound sockets that are closed */
+	if (fd >= 0 && !port && sctp_conn_all.options.is_raw) {
 		port = choose_port();
-	if (port || !sctp_conn_all.options.is_raw)
-		fd = fd_identity_note(open_socket(&carrier, port, is_v6_only));
+		if (!port) {
+			fd_identity_close(fd);
+			fd = -EADDRINUSE;
+		}
+	}
 	if (fd >= 0 && port)
 		note_bound(fd, &carrier, port);
 	pthread_mutex_unlock(&lock);
@@ -646,8 +656,8 @@ int sctp_unlisten(int listener)
 	pthread_mutex_lock(&lock);
 	c = listener_of(listener);
 	close(listener); /* first, so that its number is free for fd */
-	if (c && fd_identity_holds(c->path.socket->fd))
-		fd = share_socket(c->path.socket->fd, 0);
+	if (c)
+		fd = share_used(c->path.socket);
 	if (fd >= 0)
 		note_bound(fd, &c->path.socket->at, c->port);
 	if (c)

@@ -81,8 +81,10 @@ int sctp_start(const struct sctp_options *options, const char **why);
  * chooses a port and stores it in *at.  is_v6_only: a socket at an IPv6 address
  * receives no IPv4 packets (IPV6_V6ONLY).  Returns a descriptor, which the
  * caller passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if
- * another socket has the port; -EAFNOSUPPORT for an IPv6 address with SCTP
- * directly over IP, or if the kernel has no IPv6; or another -errno.
+ * another socket has the port, or no port is free; -EBADF if the program has
+ * closed a socket of this library at the address; -EAFNOSUPPORT for an IPv6
+ * address with SCTP directly over IP, or if the kernel has no IPv6; or another
+ * -errno.
  */
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
 /*
