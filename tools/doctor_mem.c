@@ -139,8 +139,9 @@ static void say_apart(int err, const char *scope, bool reaches_child)
 	else if (scope[0])
 		snprintf(yama, sizeof(yama), ", ptrace_scope %s", scope);
 	/* Only Yama, with ptrace_scope 1, lets a process write into its child,
-	 * and not into other processes. */
-	if (reaches_child)
+	 * and refuses by EPERM to write into another process.  Without /proc
+	 * the scope is unknown. */
+	if (reaches_child && err == EPERM && (!scope[0] || scope[0] == '1'))
 		doctor_say(DOCTOR_SLOW, "others' memory",
 			   "Yama keeps processes of one user apart "
 			   "(ptrace_scope 1): they exchange packets, unless "
