@@ -456,26 +456,25 @@ static bool write_tree(void)
 /*
  * Writes the files that the shim shows: libibverbs writes them too, but a
  * program that only looks at /sys never calls libibverbs.  If the files cannot
- * be written, ADVERB_NO_TREE makes the shim say so in a program that looks at
- * /sys.
+ * be written, the shim prints the value of ADVERB_NO_TREE in a program that
+ * looks at /sys.
  */
 static void prepare_tree(const struct launch *l)
 {
-	struct runtime_tree tree;
+	char why[sizeof(((struct runtime_tree *)0)->why)];
 
 	unsetenv("ADVERB_NO_TREE");
 	if (write_tree())
 		return;
-	setenv("ADVERB_NO_TREE", "1", 1);
-	if (!l->insists)
-		return;
-	if (runtime_tree_find(&tree) == 0)
-		snprintf(tree.why, sizeof(tree.why), "%s cannot be written",
-			 tree.path);
-	fprintf(stderr,
-		"adverb: %s, so --shim has nothing to show; set ADVERB_RUNTIME "
-		"to a folder that you alone can write.\n",
-		tree.why);
+	sysfs_failure(why, sizeof(why));
+	setenv("ADVERB_NO_TREE", why, 1);
+	if (l->insists)
+		fprintf(stderr,
+			"adverb: %s, so --shim has nothing to show; set %s to "
+			"a folder that you alone can write.\n",
+			why,
+			secure_getenv("ADVERB_SYSFS") ? "ADVERB_SYSFS"
+						      : "ADVERB_RUNTIME");
 }
 
 /* Says why execvp failed, and returns an exit status.  ENOENT may be about the

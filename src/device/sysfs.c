@@ -694,11 +694,22 @@ static void say_no_tree(int err)
 			"is written there, and programs find no devices in "
 			"/sys; set ADVERB_SYSFS to an empty or a new folder",
 			tree.path);
-	else if (err == -EPERM && tree.why[0])
+	else if (err == -EPERM)
 		log_say(LOG_TREE, 0,
 			"%s: programs find no devices in /sys; set "
 			"ADVERB_RUNTIME to a folder that you alone can write",
 			tree.why);
+}
+
+/* Sets tree.why, unless runtime_tree_make has set it. */
+static void note_failure(int err)
+{
+	if (err == -ENOTEMPTY)
+		snprintf(tree.why, sizeof(tree.why),
+			 "%s contains files that are not adverb's", tree.path);
+	else if (!tree.why[0])
+		snprintf(tree.why, sizeof(tree.why), "%s cannot be written: %s",
+			 tree.path, strerror(-err));
 }
 
 static void write_first(void)
@@ -708,8 +719,10 @@ static void write_first(void)
 	hold_fd = fd_identity_note(hold_tree(&tree));
 	err = hold_fd < 0 ? hold_fd : write_now();
 	usable = !err;
-	if (err)
-		say_no_tree(err);
+	if (!err)
+		return;
+	note_failure(err);
+	say_no_tree(err);
 }
 
 /* Takes the lock.  The thread is not cancelled until give_shielded: under the
@@ -741,6 +754,15 @@ const char *sysfs_path(void)
 	good = usable;
 	give_shielded(cancel);
 	return good ? tree.path : NULL;
+}
+
+void sysfs_failure(char *why, size_t room)
+{
+	int cancel;
+
+	take_shielded(&cancel);
+	snprintf(why, room, "%s", tree.why);
+	give_shielded(cancel);
 }
 
 int sysfs_devices(void)

@@ -10,12 +10,16 @@
 #ifndef DEVICE_SYSFS_H
 #define DEVICE_SYSFS_H
 
+#include <stddef.h>
+
 #include "device/device.h"
 
 /* Returns the path of this process's tree, or NULL if the tree cannot be
  * written.  The first call writes the tree.  The string is valid until the
  * process ends. */
 const char *sysfs_path(void);
+/* Writes to `why` a clause that says why sysfs_path has returned NULL. */
+void sysfs_failure(char *why, size_t room);
 /*
  * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:
  * the folder has files but is no tree; or another -errno.  All files are

@@ -103,33 +103,29 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 	return true;
 }
 
-/* Writes a message to the user, only once, if the program looks for the tree
- * and adverb run could not write the tree (ADVERB_NO_TREE).  @err: the result
- * of runtime_tree_find. */
+/*
+ * Writes a message to the user, only once, if the program looks for the tree,
+ * and adverb run could not write this tree.  ADVERB_NO_TREE then says why, and
+ * names the tree.  @err: the result of runtime_tree_find.
+ */
 static void say_no_tree(const struct runtime_tree *tree, int err)
 {
 	static bool is_written;
-	const char *is_known = secure_getenv("ADVERB_NO_TREE");
-	char line[sizeof(tree->why) + sizeof(tree->path) + 256];
+	const char *why = is_written ? NULL : secure_getenv("ADVERB_NO_TREE");
+	char line[2 * sizeof(tree->why)];
 	int n;
 
-	if (is_written || !is_known || *is_known != '1' || stderr_is_silent())
+	if (!why || (!err && !strstr(why, tree->path)) || stderr_is_silent())
 		return;
 	is_written = true;
-	if (err)
-		n = snprintf(line, sizeof(line),
-			     "adverb: %s looks for devices in /sys or /dev and "
-			     "finds none: %s; set ADVERB_RUNTIME to a folder "
-			     "that you alone can write\n",
-			     program_invocation_short_name, tree->why);
-	else
-		n = snprintf(line, sizeof(line),
-			     "adverb: %s looks for devices in /sys or /dev, "
-			     "but adverb run could not write %s, so there are "
-			     "none, old or incomplete ones; make room and "
-			     "allow writing there, or set ADVERB_RUNTIME to "
-			     "another folder that you alone can write\n",
-			     program_invocation_short_name, tree->path);
+	n = snprintf(line, sizeof(line),
+		     "adverb: %s looks for devices in /sys or /dev and finds "
+		     "%s: %s; set %s to a folder that you alone can write\n",
+		     program_invocation_short_name,
+		     err ? "none" : "none, old or incomplete ones",
+		     err ? tree->why : why,
+		     secure_getenv("ADVERB_SYSFS") ? "ADVERB_SYSFS"
+						   : "ADVERB_RUNTIME");
 	if (n < (int)sizeof(line))
 		stderr_write(line, (size_t)n);
 }

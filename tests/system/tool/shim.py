@@ -236,9 +236,20 @@ def not_written():
     expect(r.status == 0 and r.output == "", "adverb prints a message", r)
     r = run(["ls", CLASS, CLASS + "/adv0"], ADVERB_RUNTIME=folder)
     expect(r.output.count("adverb: ls looks for devices") == 1 and
-           "could not write " + tree in r.output,
+           tree + " cannot be written" in r.output,
            "no message, or more than one, is about the tree", r)
     os.chmod(part, 0o700)
+
+
+def not_ours():
+    """If ADVERB_SYSFS names a folder with other files, the message says so."""
+    folder = a_folder()
+    with open(os.path.join(folder, "mine"), "w"):
+        pass
+    r = run(["ls", CLASS], ADVERB_SYSFS=folder)
+    expect(r.output.count("adverb:") == 1 and folder +
+           " contains files that are not adverb's; set ADVERB_SYSFS" in r.output,
+           "no message, or more than one, is about the folder", r)
 
 
 def many_at_once():
@@ -555,6 +566,7 @@ t.case("a script gets the libraries that its interpreter needs",
 t.case("an empty environment is enough", an_empty_environment)
 t.case("a program that lists devices is told why there are none", nothing_to_show)
 t.case("a program that lists devices is told that the tree is not written", not_written)
+t.case("a program that lists devices is told of a folder that is not adverb's", not_ours)
 t.case("each of many programs at once sees a whole tree", many_at_once)
 t.case("a tree that is right is not written again", written_once)
 t.case("relative paths, folders' descriptors, glob and nftw lead to the tree", calls)
