@@ -202,22 +202,40 @@ static int wait_as_planned(struct progress *p, const struct progress_rest *r)
 	return err;
 }
 
-/* Naps for *ns, and doubles *ns up to NAP_MAX_NS.  Returns 0 or -EINTR. */
-static int nap_longer(struct progress *p, uint64_t *ns)
+/*
+ * Naps beside the holder of the locks: for *ns, which it then doubles up to
+ * NAP_MAX_NS.  If the program has armed a CQ since it had armed CQs `armed`
+ * times, the program may sleep: then there is no nap, or the nap ends, and *ns
+ * is NAP_MIN_NS again.  Returns 0 or -EINTR.
+ */
+static int nap_beside(struct progress *p, uint64_t *ns, uint32_t armed)
 {
-	uint64_t until = monotonic_ns() + *ns;
+	struct progress_activity *a = &p->activity;
+	int err = 0;
 
-	*ns = bits_min_u64(2 * *ns, NAP_MAX_NS);
-	return waitset_nap(&leader_state.waitset, p, until);
+	shared_store(&a->naps, 1);
+	/* Orders the store of naps before the load of `arms`.  The fence in
+	 * progress_thread_armed orders the store of `arms` before the load of
+	 * naps.  Without these fences each of the two threads could miss the
+	 * other's store, and this thread would nap while the program sleeps. */
+	shared_fence();
+	if (count_now(&a->arms) == armed)
+		err = waitset_nap(&leader_state.waitset, p,
+				  monotonic_ns() + *ns);
+	shared_store(&a->naps, 0);
+	*ns = count_now(&a->arms) == armed ? bits_min_u64(2 * *ns, NAP_MAX_NS)
+					   : NAP_MIN_NS;
+	return err;
 }
 
 /* Makes progress once, and then waits unless there is a reason to look again.
- * Naps for *nap_ns instead if the locks are taken, and doubles *nap_ns up to
- * NAP_MAX_NS; sets *nap_ns to NAP_MIN_NS otherwise.  Returns 0 or -EINTR. */
+ * If the locks are taken, naps for *nap_ns instead (nap_beside); otherwise
+ * sets *nap_ns to NAP_MIN_NS.  Returns 0 or -EINTR. */
 static int look_and_wait(struct progress *p, struct progress_rest *r,
 			 uint64_t *nap_ns)
 {
 	struct waitset *in = &leader_state.waitset;
+	uint32_t armed = count_now(&p->activity.arms);
 	int err = 0;
 
 	r->socket_is_empty = in->socket_is_empty;
@@ -226,7 +244,7 @@ static int look_and_wait(struct progress *p, struct progress_rest *r,
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over ? 0 : nap_longer(p, nap_ns);
+		return r->is_over ? 0 : nap_beside(p, nap_ns, armed);
 	}
 	*nap_ns = NAP_MIN_NS;
 	if (r->is_over)
@@ -354,14 +372,16 @@ void leader_turn(struct progress *p)
 
 static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 {
+	struct progress *p = progress;
 	const sigset_t *blocks = leader_state.waitset.mask,
 		       before = leader_state.before;
 	bool others;
 
 	leader_state.waitset.mask = NULL;
 	/* If this thread was cancelled in its wait, look_and_wait has not
-	 * called progress_rested. */
-	progress_rested(progress);
+	 * called progress_rested, or nap_beside has not cleared naps. */
+	progress_rested(p);
+	shared_store(&p->activity.naps, 0);
 	shared_store(&program_leads, 0);
 	count_down(&sleepers);
 	others = count_now(&sleepers);

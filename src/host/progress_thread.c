@@ -37,9 +37,8 @@
 
 static pthread_t thread;
 static bool is_running;
-static sem_t begun;	  /* posted after local_peer_begin */
-static int begin_err;	  /* the result of local_peer_begin */
-static struct count arms; /* how often the program has armed a CQ */
+static sem_t begun;   /* posted after local_peer_begin */
+static int begin_err; /* the result of local_peer_begin */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `decided` is the number of the last thread about whose end decide_end
@@ -110,7 +109,7 @@ static void watch_program(struct progress *p, uint32_t armed)
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
-		    count_now(&arms) != armed)
+		    count_now(&p->activity.arms) != armed)
 			break;
 		news = shared_load(&p->policy.looks.news);
 		leader_nap(p,
@@ -137,12 +136,12 @@ static void watch_program(struct progress *p, uint32_t armed)
 static void leave_to_program(struct progress *p)
 {
 	static uint32_t seen;
-	uint32_t armed = count_now(&arms);
+	uint32_t armed = count_now(&p->activity.arms);
 
 	if (armed == seen &&
 	    (will_poll_again(p) || is_streaming(p) || waits_for_room(p)))
 		watch_program(p, armed);
-	seen = count_now(&arms);
+	seen = count_now(&p->activity.arms);
 }
 
 /*
@@ -292,11 +291,13 @@ void progress_thread_forget(void)
 
 void progress_thread_armed(struct progress *p)
 {
-	count_up(&arms);
-	/* Orders the store of `arms` before the load of is_watched.  Without
-	 * this fence and the one in watch_program, the progress thread could
-	 * nap while the program sleeps. */
+	count_up(&p->activity.arms);
+	/* Orders the store of `arms` before the loads of is_watched and naps.
+	 * Without this fence and those in watch_program and nap_beside
+	 * (leader.c), the progress thread could nap while the program sleeps.
+	 */
 	shared_fence_after_exchange();
-	if (shared_load(&p->activity.is_watched))
+	if (shared_load(&p->activity.is_watched) ||
+	    shared_load(&p->activity.naps))
 		progress_wake(p);
 }
