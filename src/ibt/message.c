@@ -91,13 +91,34 @@ unsupported:
 	return V_INVALID;
 }
 
+enum verdict message_locate_part(struct hca *h, const struct qp *qp,
+				 uint32_t rkey, uint64_t va, uint64_t bytes,
+				 uint32_t need, uint64_t *addr,
+				 struct explain *x)
+{
+	enum mr_verdict v = mr_remote(h, qp, rkey, va, bytes, need, addr);
+	const struct mr *mr;
+
+	if (v == MR_OK)
+		return V_OK;
+	x->cause = EXPLAIN_REMOTE_KEY;
+	x->verdict = v;
+	x->key = rkey;
+	x->va = va;
+	x->bytes = bytes;
+	x->need = need;
+	mr = mr_find(h, rkey);
+	if (mr) {
+		x->region_va = mr->iova;
+		x->region_bytes = mr->bytes;
+	}
+	return V_ACCESS;
+}
+
 enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
 			    uint64_t va, uint64_t bytes, uint32_t need,
 			    uint64_t *addr, struct explain *x)
 {
-	enum mr_verdict v = MR_OK;
-	const struct mr *mr;
-
 	x->key = rkey;
 	x->va = va;
 	x->bytes = bytes;
@@ -106,17 +127,10 @@ enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
 	x->verdict = MR_OK; /* the key is not at fault */
 	if (!(qp->attr.access_flags & need))
 		return V_INVALID; /* the QP lacks the right: IBTA 9.7.4.1.4 */
-	if (bytes) /* a request of length 0 names no memory, C9-88 */
-		v = mr_remote(h, qp, rkey, va, bytes, need, addr);
-	if (v == MR_OK)
-		return V_OK;
-	x->verdict = v;
-	mr = mr_find(h, rkey);
-	if (mr) {
-		x->region_va = mr->iova;
-		x->region_bytes = mr->bytes;
-	}
-	return V_ACCESS;
+	/* a request of length 0 names no memory, C9-88 */
+	return bytes ? message_locate_part(h, qp, rkey, va, bytes, need, addr,
+					   x)
+		     : V_OK;
 }
 
 enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
@@ -266,15 +280,12 @@ static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
 	/* the key is looked up for each packet: the region may have been
 	 * deregistered since the previous packet */
 	if (p->payload_len) {
-		enum mr_verdict v =
-			mr_remote(t->hca, q->qp, r->rkey, r->va + r->offset,
-				  p->payload_len, HCA_REMOTE_WRITE, &to.va);
-		if (v) {
-			x->cause = EXPLAIN_REMOTE_KEY;
-			x->verdict = v;
-			x->need = HCA_REMOTE_WRITE;
-			return V_ACCESS;
-		}
+		enum verdict v = message_locate_part(
+			t->hca, q->qp, r->rkey, r->va + r->offset,
+			p->payload_len, HCA_REMOTE_WRITE, &to.va, x);
+
+		if (v)
+			return v;
 		if (t->hca->space->ops->write(t->hca->space, &to, 1,
 					      p->payload)) {
 			x->cause = EXPLAIN_REMOTE_FAULT;

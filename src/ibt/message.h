@@ -46,6 +46,14 @@ enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
 			    uint64_t va, uint64_t bytes, uint32_t need,
 			    uint64_t *addr, struct explain *x);
+/* Looks the key of a part of a request up, of at least one byte: the key is
+ * looked up for each part, since the program may have changed the region since
+ * the last one.  Returns V_OK and sets *addr; or V_ACCESS, with the facts in
+ * *x, which stays as it is otherwise. */
+enum verdict message_locate_part(struct hca *h, const struct qp *qp,
+				 uint32_t rkey, uint64_t va, uint64_t bytes,
+				 uint32_t need, uint64_t *addr,
+				 struct explain *x);
 /* Judges whether p, a packet of a WRITE, fits the length that the RETH
  * announced, and if p begins the WRITE, whether the peer may write there.  Not
  * V_OK: *x says why. */

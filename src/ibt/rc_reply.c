@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
+#include "ibt/message.h"
 #include "ibt/migration.h"
 #include "ibt/verdict.h"
 #include "util/bits.h"
@@ -137,7 +138,6 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 			    .va = y->va + offset,
 			    .bytes = bytes,
 			    .need = HCA_REMOTE_READ};
-	enum mr_verdict v = MR_OK;
 
 	p->bth.opcode = opcode_of(OPCODE_SERVICE_RC, OPCODE_KIND_READ_RESPONSE,
 				  reply_position(y), (enum opcode_ext)0);
@@ -145,11 +145,9 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	p->aeth.syndrome = verdict_row(V_OK)->syndrome;
 	p->payload_len = bytes;
 	*len = pkt_write_headers(buf, p);
-	if (bytes)
-		v = mr_remote(t->hca, q->qp, y->rkey, y->va + offset, bytes,
-			      HCA_REMOTE_READ, &from.va);
-	if (v) {
-		x.verdict = v;
+	if (bytes &&
+	    message_locate_part(t->hca, q->qp, y->rkey, y->va + offset, bytes,
+				HCA_REMOTE_READ, &from.va, &x)) {
 		refuse_read(t, q, y, V_ACCESS, &x);
 		return false;
 	}

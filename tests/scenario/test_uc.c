@@ -220,7 +220,7 @@ static void a_wrong_packet_after_an_unfinished_message_is_named(void **state)
 }
 
 /* The region may lose the right while a WRITE of several packets arrives. */
-static void a_right_that_a_region_has_lost_is_named(void **state)
+static void a_region_that_has_changed_is_named(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -239,6 +239,8 @@ static void a_right_that_a_region_has_lost_is_named(void **state)
 	assert_int_equal(s->explained.cause, EXPLAIN_DROPPED);
 	assert_int_equal(s->explained.verdict, MR_NO_RIGHT);
 	assert_int_equal(s->explained.need, HCA_REMOTE_WRITE);
+	assert_int_equal(s->explained.region_va, s->mr->iova);
+	assert_int_equal(s->explained.region_bytes, s->mr->bytes);
 	two_hcas_free(d);
 }
 
@@ -318,7 +320,7 @@ int main(int argc, char **argv)
 			a_write_without_the_right_is_not_called_too_long),
 		cmocka_unit_test(
 			a_wrong_packet_after_an_unfinished_message_is_named),
-		cmocka_unit_test(a_right_that_a_region_has_lost_is_named),
+		cmocka_unit_test(a_region_that_has_changed_is_named),
 		cmocka_unit_test(a_local_error_stops_the_send_queue_alone),
 		cmocka_unit_test(a_read_is_refused),
 	};
