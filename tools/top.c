@@ -78,24 +78,33 @@ static void format_reason(const struct qp_row *r, char *text, size_t size)
 		snprintf(text, size, "%s", why[wait]);
 }
 
+/* Returns by how much a counter has grown.  A counter may seem to decrease: two
+ * words count a peer's requests, and the second one may be read too early. */
+static uint64_t growth_of(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 static struct qp_row row_of(const struct top *t, const struct watch_process *p,
 			    const struct qp *qp)
 {
 	const struct qp *old = watch_qp(&t->before, p->pid, qp->qpn);
 	double s = (double)(t->now.at_ns - t->before.at_ns) * 1e-9;
+	const struct qp_stats *now = &qp->stats, *before;
 	struct qp_row r = {.process = p, .qp = qp};
 
 	if (qp->attr.dest_qpn)
 		r.peer = watch_peer(&t->now, qp);
 	if (!old || s <= 0)
 		return r;
-	r.tx_bytes = (double)(qp->stats.tx_bytes - old->stats.tx_bytes) / s;
-	r.rx_bytes = (double)(qp->stats.rx_bytes - old->stats.rx_bytes) / s;
-	r.packets = (double)(qp->stats.tx_packets - old->stats.tx_packets +
-			     qp->stats.rx_packets - old->stats.rx_packets) /
+	before = &old->stats;
+	r.tx_bytes = (double)growth_of(now->tx_bytes, before->tx_bytes) / s;
+	r.rx_bytes = (double)growth_of(now->rx_bytes, before->rx_bytes) / s;
+	r.packets = (double)(growth_of(now->tx_packets, before->tx_packets) +
+			     growth_of(now->rx_packets, before->rx_packets)) /
 		    s;
-	r.retransmits = qp->stats.retransmits - old->stats.retransmits;
-	r.rnr_waits = qp->stats.rnr_waits - old->stats.rnr_waits;
+	r.retransmits = growth_of(now->retransmits, before->retransmits);
+	r.rnr_waits = growth_of(now->rnr_waits, before->rnr_waits);
 	return r;
 }
 
