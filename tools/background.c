@@ -39,11 +39,18 @@ static pid_t await_child(const char *name, pid_t pid, int fd)
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
 		return pid;
-	if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	if (WIFSIGNALED(status))
 		fprintf(stderr,
 			"adverb: the process of %s was ended by signal %d "
 			"before it was ready; see what ends it.\n",
 			name, WTERMSIG(status));
+	else if (!WEXITSTATUS(status))
+		fprintf(stderr,
+			"adverb: the process of %s was asked to end before it "
+			"was ready.\n",
+			name);
 	return -1;
 }
 
