@@ -88,12 +88,13 @@ static void *take_numbers(void *unused)
 		queue_check(!ibv_get_cq_event(completions, &which, &context),
 			    "ibv_get_cq_event");
 		ibv_ack_cq_events(which, 1);
-		queue_check(!ibv_req_notify_cq(which, 0), "ibv_req_notify_cq");
+		queue_check_result(ibv_req_notify_cq(which, 0),
+				   "ibv_req_notify_cq");
 		while ((n = ibv_poll_cq(which, 1, &wc)) > 0)
 			if (wc.opcode == IBV_WC_RECV &&
 			    wc.status != IBV_WC_WR_FLUSH_ERR)
 				count_number(&wc);
-		queue_check(n == 0, "ibv_poll_cq");
+		queue_require(n == 0, "connects: ibv_poll_cq failed");
 	}
 	return NULL;
 }
@@ -107,7 +108,8 @@ static void open_acceptor(struct ibv_context *context)
 	queue_check(pd && completions, "ibv_create_comp_channel");
 	cq = ibv_create_cq(context, 2 * COUNT_MAX, NULL, completions, 0);
 	mr = ibv_reg_mr(pd, numbers, sizeof(numbers), IBV_ACCESS_LOCAL_WRITE);
-	queue_check(cq && mr && !ibv_req_notify_cq(cq, 0), "ibv_create_cq");
+	queue_check(cq && mr, "ibv_create_cq");
+	queue_check_result(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
 	queue_check_result(pthread_create(&thread, NULL, take_numbers, NULL),
 			   "pthread_create");
 }
@@ -310,7 +312,7 @@ static void create_all(struct opener *o)
 	struct ibv_context *context;
 
 	if (!o->ids[0])
-		raw_die("connects: a thread without connections");
+		queue_require(false, "connects: a thread without connections");
 	context = o->ids[0]->verbs;
 	o->pd = ibv_alloc_pd(context);
 	o->cq = ibv_create_cq(context, 2 * o->count, NULL, NULL, 0);
@@ -365,8 +367,8 @@ static void disconnect_all(struct opener *o)
 		rdma_destroy_qp(o->ids[i]);
 		queue_check(!rdma_destroy_id(o->ids[i]), "rdma_destroy_id");
 	}
-	queue_check(!ibv_destroy_cq(o->cq) && !ibv_dealloc_pd(o->pd),
-		    "ibv_destroy_cq");
+	queue_check_result(ibv_destroy_cq(o->cq), "ibv_destroy_cq");
+	queue_check_result(ibv_dealloc_pd(o->pd), "ibv_dealloc_pd");
 	rdma_destroy_event_channel(o->channel);
 	free(o->ids);
 }

@@ -41,7 +41,7 @@ static void measure_registration(struct ibv_pd *pd, void *memory, size_t bytes,
 	*reg = since_us(began);
 	queue_check(mr, "ibv_reg_mr");
 	began = raw_now_ns();
-	queue_check(!ibv_dereg_mr(mr), "ibv_dereg_mr");
+	queue_check_result(ibv_dereg_mr(mr), "ibv_dereg_mr");
 	*dereg = since_us(began);
 }
 

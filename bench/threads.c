@@ -189,7 +189,7 @@ static uint32_t poll_end(struct end *e)
 	struct ibv_wc wc[POLL_BATCH];
 	int n = ibv_poll_cq(e->cq, POLL_BATCH, wc);
 
-	queue_check(n >= 0, "ibv_poll_cq");
+	queue_require(n >= 0, "threads: ibv_poll_cq failed");
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			fprintf(stderr, "threads: a request ended with %s\n",
