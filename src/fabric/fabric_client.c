@@ -15,6 +15,7 @@
 
 #include "util/count.h"
 #include "util/monotonic.h"
+#include "util/remedy.h"
 #include "util/scm_rights.h"
 #include "util/user_map.h"
 
@@ -449,7 +450,8 @@ void fabric_client_explain(const char *path, const char *host, int err,
 	else
 		snprintf(text, room,
 			 "the fabric at %s (ADVERB_FABRIC) cannot be used: %s; "
-			 "check the path, or start a fabric by adverb fabric "
-			 "FILE",
-			 path, strerror(-err));
+			 "%s",
+			 path, strerror(-err),
+			 remedy_of(-err, "check the path, or start a fabric by "
+					 "adverb fabric FILE"));
 }

@@ -206,6 +206,26 @@ static void a_silent_fabric_is_given_up(void **state)
 	rmdir(folder);
 }
 
+static void a_reached_limit_is_told_with_its_remedy(void **state)
+{
+	static const struct {
+		int err;
+		const char *remedy;
+	} lacks[] = {{-ENFILE, "fs.file-max"},
+		     {-ENOMEM, "free memory"},
+		     {-ENOBUFS, "free memory"}};
+	char text[512];
+
+	for (size_t i = 0; i < TEST_COUNT(lacks); i++) {
+		fabric_client_explain("PATH", "H", lacks[i].err, text,
+				      sizeof(text));
+		assert_non_null(strstr(text, lacks[i].remedy));
+		assert_null(strstr(text, "start a fabric"));
+	}
+	fabric_client_explain("PATH", "H", -EACCES, text, sizeof(text));
+	assert_non_null(strstr(text, "start a fabric"));
+}
+
 /* If not 0: a signal interrupts the next recvmsg, after this many milliseconds
  * of the test's clock. */
 static int interrupted_after_ms;
@@ -450,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
 		cmocka_unit_test(the_strings_of_an_answer_end_with_a_nul),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
+		cmocka_unit_test(a_reached_limit_is_told_with_its_remedy),
 		cmocka_unit_test(signals_do_not_end_the_wait_for_a_fabric),
 		cmocka_unit_test(a_signal_does_not_begin_the_wait_anew),
 		cmocka_unit_test(a_descriptor_of_another_kind_is_refused),
