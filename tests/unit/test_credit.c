@@ -155,6 +155,7 @@ static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 		} else if (is_busy[i] &&
 			   credit_has_room(&s[i], i, &want, now)) {
 			s[i].sent += credit_cost(PACKET, PACKET);
+			credit_made(&s[i]);
 			credit_sent(&s[i], now);
 			queue[head++ % QUEUE] = (uint8_t)i;
 		}
