@@ -72,7 +72,8 @@ struct post_locks {
 	uint64_t vain_since_ns;
 	struct post_gather_thread thread;
 	/* The progress thread looks for posts that wait.  Written under all
-	 * post locks; read under one post lock. */
+	 * post locks.  Read by a thread that posts, under one post lock, and by
+	 * the progress thread between its naps, without a lock. */
 	shared_flag is_served;
 	/* A thread that posts wants is_served to be set.  Set under one post
 	 * lock; read and reset under all post locks. */
