@@ -177,8 +177,8 @@ int local_peer_begin(void) NO_LOCK_ANALYSIS
 	all.own->shared->owner = lock_owner_open();
 	if (all.own->shared->owner)
 		return -pthread_mutex_lock(pulse_mutex());
-	if (broker_link_fd() < 0)
-		return 0;
+	if (broker_link_fd() < 0 && !all.ask)
+		return 0; /* this process has no peers */
 	return errno ? -errno : -EIO;
 }
 

@@ -87,10 +87,9 @@ int local_peer_wake_fd(void);
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
  * (lock_owner_open), or the lock cannot be taken.  The thread then ends, and
- * progress_thread_start fails.  In a process without a broker the thread begins
- * even if the process gets no name, and then without the lock.  Such a process
- * has no peers or, on a host of a fabric, sends packets to its peers after a
- * wait (WAIT_NS in direct_select.c).
+ * progress_thread_start fails.  In a process that has no broker, and for which
+ * local_peer_use was not called, the thread begins even if the process gets no
+ * name, and then without the lock: such a process has no peers.
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of

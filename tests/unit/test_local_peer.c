@@ -321,29 +321,43 @@ static void *begin_without_files(void *arg)
 	return NULL;
 }
 
-/* Without a broker a process has no local peers, and so needs no name as an
- * owner of shared locks, which lock_owner_open makes from a file of /proc. */
-static void without_a_broker_a_process_needs_no_proc(void **state)
+static bool ask_nobody(uint32_t class)
 {
-	static const bool has_broker[] = {false, true};
+	return false;
+}
+
+/* With neither a broker nor a fabric a process has no local peers, and so needs
+ * no name as an owner of shared locks, which lock_owner_open makes from a file
+ * of /proc.  Without the name, peers would take a process that has peers for
+ * one that is about to begin. */
+static void a_process_without_peers_needs_no_proc(void **state)
+{
+	static const struct {
+		bool has_broker, has_fabric;
+	} kinds[] = {{false, false}, {true, false}, {false, true}};
 	uint64_t seed[4] = {1, 2, 3, 4};
 	pthread_t thread;
 	int err = 1;
 
-	for (size_t i = 0; i < TEST_COUNT(has_broker); i++) {
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		bool has_broker = kinds[i].has_broker;
+
 		assert_int_equal(arena_map_new(&me.map), 0);
 		space_self_init(&me.space);
 		assert_int_equal(
 			hca_init(&me.hca, me.map.arena, &me.space.space, seed),
 			0);
 		local_peer_open(&me.hca, true);
-		me.fd = has_broker[i] ? broker_link_socket(me.map.fd,
-							   local_peer_wake_fd(),
-							   60000000000u)
-				      : -1;
+		if (kinds[i].has_fabric)
+			local_peer_use(1, ask_nobody);
+		me.fd = has_broker ? broker_link_socket(me.map.fd,
+							local_peer_wake_fd(),
+							60000000000u)
+				   : -1;
 		pthread_create(&thread, NULL, begin_without_files, &err);
 		pthread_join(thread, NULL);
-		assert_int_equal(err, has_broker[i] ? -EMFILE : 0);
+		assert_int_equal(
+			err, has_broker || kinds[i].has_fabric ? -EMFILE : 0);
 		local_peer_close();
 		broker_link_close();
 		close(me.fd);
@@ -367,7 +381,7 @@ int main(void)
 		EACH(a_refusal_that_was_not_taken_is_forgotten),
 		EACH(a_process_that_is_not_ready_is_no_news),
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),
-		cmocka_unit_test(without_a_broker_a_process_needs_no_proc),
+		cmocka_unit_test(a_process_without_peers_needs_no_proc),
 	};
 
 	return cmocka_run_group_tests(tests, setup_cards, NULL);
