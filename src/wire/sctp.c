@@ -734,7 +734,8 @@ int sctp_connect(int fd, const struct sockaddr_in6 *from,
 	int end = -ENOMEM;
 
 	pthread_mutex_lock(&lock);
-	run_time();
+	if (sctp_conn_all.usr) /* else begin_conn fails */
+		run_time();
 	sctp_conn_all.busy_ns = monotonic_ns();
 	c = begin_conn(SCTP_CONN_CALLING, fd);
 	if (c)

@@ -165,6 +165,28 @@ static void a_child_of_fork_leaves_the_parents_alone(void **state)
 	end_pair(&p);
 }
 
+/* The child waits until the timers of its parent's associations would be due.
+ */
+static void a_child_that_has_not_begun_cannot_connect(void **state)
+{
+	const struct timespec wait = {.tv_nsec = 100000000};
+	int status = -1;
+	struct pair p;
+	pid_t child;
+
+	NEEDS_LIBRARY();
+	begin_pair(&p);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		nanosleep(&wait, NULL);
+		_exit(call_address(&p.at) != -ENOMEM);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	end_pair(&p);
+}
+
 /* Messages of a process arrive although the process ends at once. */
 static void the_end_of_a_process_loses_nothing(void **state)
 {
@@ -482,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_port_without_a_listener_refuses),
 		cmocka_unit_test(a_port_in_use_is_refused),
 		cmocka_unit_test(a_child_of_fork_leaves_the_parents_alone),
+		cmocka_unit_test(a_child_that_has_not_begun_cannot_connect),
 		cmocka_unit_test(the_end_of_a_process_loses_nothing),
 		cmocka_unit_test(
 			a_message_without_a_connection_leaves_no_descriptor),
