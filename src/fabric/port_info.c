@@ -50,12 +50,14 @@ enum {
 	VL0_TO_7 = 4,
 	VLARB_CAP = ARBITER_ENTRIES,
 	/* The CapabilityMask of an adapter's port: traps, automatic path
-	 * migration, SL mapping, SystemImageGUID, communication management and
-	 * client reregistration. */
-	CAPABILITIES_CA = 0x02010868,
+	 * migration, SL mapping, SystemImageGUID, communication management, the
+	 * route of an SMP in trap 256, trap 144 after a change of this mask,
+	 * and client reregistration. */
+	CAPABILITIES_CA = 0x02610868,
 	/* The CapabilityMask of port 0 of a switch, which has no queue pairs:
-	 * traps, SL mapping and SystemImageGUID. */
-	CAPABILITIES_PORT0 = 0x00000848,
+	 * traps, SL mapping, SystemImageGUID, trap 259, the route of an SMP in
+	 * trap 256, and trap 144 after a change of this mask. */
+	CAPABILITIES_PORT0 = 0x00601848,
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
 	ENFORCE_OUT = 4,

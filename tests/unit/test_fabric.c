@@ -279,15 +279,18 @@ static void a_port_says_what_it_supports(void **state)
 {
 	enum { TRAP = 1 << 3, AUTO_MIGRATION = 1 << 5, SL_MAP = 1 << 6 };
 	enum { SYSTEM_GUID = 1 << 11, CM = 1 << 16, REREGISTER = 1 << 25 };
+	/* traps 259, 256 with a route, and 144 */
+	enum { SWITCH_PKEY = 1 << 12, ROUTE = 1 << 21, MASK = 1 << 22 };
 	struct world *w = *state;
 	struct fabric_port port;
 
 	fabric_show_port(fabric_find(w->f, "B"), 1, &port);
 	assert_int_equal(port.capabilities, TRAP | AUTO_MIGRATION | SL_MAP |
-						    SYSTEM_GUID | CM |
-						    REREGISTER);
+						    SYSTEM_GUID | CM | ROUTE |
+						    MASK | REREGISTER);
 	fabric_show_port(fabric_find(w->f, "S"), 0, &port);
-	assert_int_equal(port.capabilities, TRAP | SL_MAP | SYSTEM_GUID);
+	assert_int_equal(port.capabilities, TRAP | SL_MAP | SYSTEM_GUID |
+						    SWITCH_PKEY | ROUTE | MASK);
 }
 
 static void an_mkey_protects_its_port(void **state)
