@@ -7,6 +7,7 @@
 #include "vendor.h"
 
 #include "broker/proto.h"
+#include "util/remedy.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -340,6 +341,25 @@ static const char *find_unfit(const struct image *im)
 	return NULL;
 }
 
+/* Says on stderr that ldconfig cannot be run for the root.  err: why `place`,
+ * which was tried last, cannot be run.  effect: as in refresh_cache. */
+static void say_no_ldconfig(const char *place, int err, const char *effect,
+			    const char *root)
+{
+	if (err == ENOENT)
+		fprintf(stderr,
+			"adverb: there is neither /usr/sbin/ldconfig nor "
+			"/sbin/ldconfig, so %s; run ldconfig -r %s as root on "
+			"a system that has ldconfig.\n",
+			effect, root);
+	else
+		fprintf(stderr,
+			"adverb: %s cannot be run (%s), so %s; %s, and run "
+			"ldconfig -r %s as root.\n",
+			place, strerror(err), effect,
+			remedy_of(err, "make that file executable"), root);
+}
+
 /* Runs ldconfig for the root.  Returns 0, or -1 after a sentence on stderr.
  * effect: what follows if ldconfig does not succeed. */
 static int refresh_cache(const struct image *im, const char *effect)
@@ -350,6 +370,7 @@ static int refresh_cache(const struct image *im, const char *effect)
 	static char path[] = "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin";
 	char *const env[] = {path, NULL};
 	const char *const places[] = {"/usr/sbin/ldconfig", "/sbin/ldconfig"};
+	const char *place = NULL;
 	int status = -1, err = ENOENT;
 	pid_t pid;
 
@@ -360,18 +381,16 @@ static int refresh_cache(const struct image *im, const char *effect)
 		printf("would run ldconfig -r %s\n", root);
 		return 0;
 	}
-	for (size_t i = 0; err == ENOENT && i < COUNT(places); i++)
-		err = posix_spawn(&pid, places[i], NULL, NULL, argv, env);
+	for (size_t i = 0; err == ENOENT && i < COUNT(places); i++) {
+		place = places[i];
+		err = posix_spawn(&pid, place, NULL, NULL, argv, env);
+	}
 	if (!err)
 		waitpid(pid, &status, 0);
 	if (status == 0)
 		return 0;
 	if (err)
-		fprintf(stderr,
-			"adverb: neither /usr/sbin/ldconfig nor /sbin/ldconfig "
-			"can be run (%s), so %s; run ldconfig -r %s as root on "
-			"a system that has ldconfig.\n",
-			strerror(err), effect, root);
+		say_no_ldconfig(place, err, effect, root);
 	else
 		fprintf(stderr,
 			"adverb: ldconfig -r %s has failed (its message is "

@@ -276,6 +276,16 @@ def a_failure_of_ldconfig_is_told():
            "the loader's cache still names adverb's files" in said, said)
 
 
+def a_lack_of_processes_is_told():
+    """The user has no further process in which ldconfig could run."""
+    root = Root()
+    r = suite.run(["prlimit", "--nproc=1", suite.adverb, "install", root.path])
+    expect(r.status == 1, "status %d" % r.status, r)
+    expect("/usr/sbin/ldconfig cannot be run (Resource temporarily unavailable), "
+           "so programs do not find adverb yet; free memory, or raise ulimit -u" in
+           r.output, "no sentence names the limit", r)
+
+
 def the_systems_broker():
     """The system's broker is installed only if --service asks for it, and
     stays when adverb is installed again."""
@@ -677,6 +687,7 @@ suite.case("--shim shows adverb's sysfs tree to every program",
 suite.case("libraries that others preload stay", others_preloads_stay)
 suite.case("uninstall leaves the system as it was before", it_leaves_as_it_came)
 suite.case("a failure of ldconfig is told", a_failure_of_ldconfig_is_told)
+suite.case("a lack of processes for ldconfig is told", a_lack_of_processes_is_told)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
 suite.case("an installation that was killed can be repeated, and undone",
