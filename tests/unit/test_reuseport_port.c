@@ -191,8 +191,8 @@ int connect(int fd, const struct sockaddr *to, socklen_t length)
 	return real(fd, to, length);
 }
 
-/* A name with a newline shows as two lines of /proc/net/unix, and sockets of
- * two types may have one name. */
+/* A name with a newline shows as two lines of /proc/net/unix.  A socket of
+ * another type at a broker's name is no broker's. */
 static void each_version_is_looked_at_once(void **state)
 {
 	static const char *const forged[] = {
@@ -216,6 +216,27 @@ static void each_version_is_looked_at_once(void **state)
 		close(fds[i]);
 	close(stream);
 	reuseport_group_close(&group);
+}
+
+/* Sockets of two types may have one name. */
+static void a_name_of_two_types_is_looked_at_once(void **state)
+{
+	static const bool refuses[] = {false, true};
+	int stop, stream;
+	pid_t pid = begin_listener(geteuid(), &stop);
+
+	begin_group();
+	stream = listen_at("adverbd-98", SOCK_STREAM);
+	for (size_t i = 0; i < TEST_COUNT(refuses); i++) {
+		refuses_list = refuses[i];
+		connects = 0;
+		assert_false(other_version_has_port());
+		assert_int_equal(connects, 2); /* versions 98 and 99 */
+	}
+	refuses_list = false;
+	close(stream);
+	reuseport_group_close(&group);
+	end_listener(pid, stop);
 }
 
 static void names_of_other_users_cost_no_connection(void **state)
@@ -367,6 +388,7 @@ int main(void)
 			brokers_in_one_process_keep_no_answers_in_common,
 			start_clock),
 		cmocka_unit_test(each_version_is_looked_at_once),
+		cmocka_unit_test(a_name_of_two_types_is_looked_at_once),
 		cmocka_unit_test(names_of_other_users_cost_no_connection),
 		cmocka_unit_test(a_broker_with_a_full_queue_is_found),
 		cmocka_unit_test(
