@@ -117,21 +117,24 @@ static uint64_t read_file(int folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* Replaces a file as a whole, since somebody may be reading it. */
-static void write_file(int folder, const char *name, uint64_t value)
+/* Replaces a file as a whole, since somebody may be reading it.  False: the
+ * file is as before. */
+static bool write_file(int folder, const char *name, uint64_t value)
 {
 	char text[24];
 	int length = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
+	bool done;
 	int fd;
 
 	unlinkat(folder, NEW_FILE, 0); /* left by a broker that was killed */
 	fd = openat(folder, NEW_FILE,
 		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)length) == length)
-		renameat(folder, NEW_FILE, folder, name);
+		return false;
+	done = write(fd, text, (size_t)length) == length &&
+	       !renameat(folder, NEW_FILE, folder, name);
 	close(fd);
+	return done;
 }
 
 static bool is_same_folder(int a, int b)
@@ -299,6 +302,7 @@ int counter_files_due(const struct counter_files *t, uint64_t now_ms)
 static void write_row(struct counter_files_row *r)
 {
 	uint64_t ours[COUNTERS_FILES];
+	bool is_done = true;
 
 	count_row(r, ours);
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
@@ -309,11 +313,14 @@ static void write_row(struct counter_files_row *r)
 		 * may have the values of another device, and are replaced. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
-		if (value != r->shown[i])
-			write_file(r->port_fd, counters_files[i].name, value);
-		r->shown[i] = value;
+		if (value == r->shown[i] ||
+		    write_file(r->port_fd, counters_files[i].name, value))
+			r->shown[i] = value;
+		else
+			is_done = false; /* the next call tries again */
 	}
-	r->is_moved = false;
+	if (is_done)
+		r->is_moved = false;
 }
 
 void counter_files_write(struct counter_files *t, uint64_t now_ms)

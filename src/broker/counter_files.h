@@ -42,7 +42,7 @@ struct counter_files_row {
 	/* the part of the values that this broker has not counted itself: a
 	 * file's value is base[] plus the counts in ended[] and live[] */
 	uint64_t base[COUNTERS_FILES];
-	/* the values that the files have, if no write of a file has failed */
+	/* the values that the files have */
 	uint64_t shown[COUNTERS_FILES];
 	bool is_based; /* base[] is set */
 	/* port_fd is another folder than before: its files may have the values

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/counter_files: a FIFO in the tree does not stop the broker, and a lack
- * of memory costs the broker no descriptor. */
+/* broker/counter_files: a FIFO in the tree does not stop the broker, a lack of
+ * memory costs the broker no descriptor, and the files have the counts of their
+ * device. */
 #include "test.h"
 
 #include "broker/counter_files.h"
+#include "broker/shared_page.h"
+#include "engine/credit.h"
 #include "util/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +70,63 @@ static int count_files(void)
 	return count;
 }
 
+/* Returns a page in which each counter of the device `link` is `count`. */
+static int page_of(uint64_t link, uint64_t count)
+{
+	int fd = shared_page_new();
+	struct credit_page *page = shared_page_map(fd, PROT_READ | PROT_WRITE);
+
+	assert_non_null(page);
+	page->tallies[0].link = link;
+	for (int i = 0; i < CREDIT_WORDS; i++)
+		page->tallies[0].words[i] = count;
+	shared_page_unmap(page);
+	return fd;
+}
+
+/* Counts one living process, which has that page, and writes the files. */
+static void write_with(struct counter_files *files, int page)
+{
+	counter_files_begin(files);
+	counter_files_live(files, page);
+	counter_files_write(files, 1);
+}
+
+/* Returns the value of a file of the device. */
+static unsigned long packets_sent(const struct tree *t)
+{
+	char text[24] = "";
+	int fd = openat(t->fd, "adverb0/ports/1/counters/port_xmit_packets",
+			O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strtoul(text, NULL, 10);
+}
+
+static void a_file_that_cannot_be_written_is_tried_again(void **state)
+{
+	struct rlimit limit, none;
+	struct counter_files files;
+	int page = page_of(1, 7);
+	struct tree t;
+
+	make_tree(&t);
+	counter_files_init(&files);
+	counter_files_tree(&files, dup(t.fd));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	write_with(&files, page);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	write_with(&files, page);
+	assert_int_equal(packets_sent(&t), 7);
+	counter_files_close(&files);
+	close(page);
+	remove_tree(&t);
+}
+
 /* An open of a FIFO for reading waits for a writer (fifo(7)). */
 static void a_fifo_in_place_of_a_file_does_not_stop_the_broker(void **state)
 {
@@ -112,6 +174,7 @@ int main(void)
 			a_fifo_in_place_of_a_file_does_not_stop_the_broker),
 		cmocka_unit_test(
 			a_tree_that_cannot_be_listed_keeps_no_descriptor),
+		cmocka_unit_test(a_file_that_cannot_be_written_is_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
