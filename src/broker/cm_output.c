@@ -103,20 +103,21 @@ static int send_batch(struct cm_output *o)
 	return sendmmsg(o->fd, h, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Does errno say that a later call may succeed? */
-static bool is_passing(void)
+/* Does errno say that a later call may succeed?  Sets lacks_memory. */
+static bool is_passing(struct cm_output *o)
 {
-	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ||
-	       errno == ENOMEM;
+	o->lacks_memory = errno == ENOBUFS || errno == ENOMEM;
+	return o->lacks_memory || errno == EAGAIN || errno == EINTR;
 }
 
 bool cm_output_send(struct cm_output *o)
 {
+	o->lacks_memory = false;
 	while (o->waiting) {
 		int sent = send_batch(o);
 
 		if (sent < 0)
-			return is_passing();
+			return is_passing(o);
 		while (sent--)
 			drop_first(o);
 	}

@@ -24,6 +24,10 @@ struct cm_output {
 	/* The client did not read its messages: the queue takes none but
 	 * CMPROTO_DROPPED. */
 	bool is_lost;
+	/* The last cm_output_send has failed for a lack of memory.  The socket
+	 * may have room nevertheless, and then a poll(2) for POLLOUT returns at
+	 * once. */
+	bool lacks_memory;
 };
 
 /* Makes an empty queue for the client's socket fd; borrows fd and share. */

@@ -53,6 +53,11 @@ bool cmserver_has_output(const struct cmserver_client *c)
 	return c->output.waiting > 0 || c->output.is_lost;
 }
 
+bool cmserver_lacks_memory(const struct cmserver_client *c)
+{
+	return c->output.lacks_memory;
+}
+
 bool cmserver_output(struct cmserver_client *c)
 {
 	return cm_output_send(&c->output);

@@ -84,6 +84,9 @@ void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
 /* Do messages wait for the client, or is the client to be dropped?  If so, the
  * caller calls cmserver_output when the client's socket has room. */
 bool cmserver_has_output(const struct cmserver_client *c);
+/* Has the last cmserver_output failed for a lack of memory?  If so, the caller
+ * does not wait for room, but calls cmserver_output after a pause. */
+bool cmserver_lacks_memory(const struct cmserver_client *c);
 /* Sends as many of the messages that wait for the client as its socket takes.
  * False: the caller drops the client. */
 bool cmserver_output(struct cmserver_client *c);

@@ -26,9 +26,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CLAIM_MS 1000 /* between two attempts at a port that is held */
-#define LOOK_MS	 1000 /* between two looks at a process without a pidfd */
-#define BACKLOG	 1024
+#define CLAIM_MS  1000 /* between two attempts at a port that is held */
+#define MEMORY_MS 20   /* between two tries to send without memory */
+#define LOOK_MS	  1000 /* between two looks at a process without a pidfd */
+#define BACKLOG	  1024
 /* in one turn: messages of one client, and new connections */
 #define BATCH 16
 /* the most messages of a dead client: more than a socket holds */
@@ -452,6 +453,8 @@ static int conn_patience(const struct server *s, int wait)
 			wait = sooner_of(wait, GREETING_RETRY_MS);
 		else if (is_unseen(c))
 			wait = sooner_of(wait, LOOK_MS);
+		if (c->cm && cmserver_lacks_memory(c->cm))
+			wait = sooner_of(wait, MEMORY_MS);
 	}
 	return wait;
 }
@@ -604,12 +607,13 @@ static void send_all(struct server *s)
 static void poll_conn(struct conn *c, struct pollfd *p)
 {
 	bool has_output = c->cm && cmserver_has_output(c->cm);
+	bool waits_for_room = has_output && !cmserver_lacks_memory(c->cm);
 	bool is_polled = (has_output || c->received) && !c->is_ending;
 
 	p[CONN_IN] = (struct pollfd){c->in_fd, unread_poll(c), 0};
 	p[CONN_PROCESS] = (struct pollfd){c->pidfd, POLLIN, 0};
 	p[CONN_OUT] = (struct pollfd){is_polled ? c->fd : -1,
-				      has_output ? POLLOUT : 0, 0};
+				      waits_for_room ? POLLOUT : 0, 0};
 	if (c->is_over)
 		p[CONN_IN].fd = p[CONN_OUT].fd = -1;
 }

@@ -38,12 +38,15 @@ static void a_lack_of_memory_loses_no_message(void **state)
 		refused = passing[i];
 		assert_true(cm_output_send(&o));
 		assert_int_equal(o.waiting, 1);
+		assert_int_equal(o.lacks_memory,
+				 passing[i] == ENOBUFS || passing[i] == ENOMEM);
 	}
 	refused = EPIPE;
 	assert_false(cm_output_send(&o));
 	refused = 0;
 	assert_true(cm_output_send(&o));
 	assert_int_equal(o.waiting, 0);
+	assert_false(o.lacks_memory);
 	assert_int_equal(recv(ends[1], &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(got.kind, CMPROTO_EVENT);
 	cm_output_fini(&o);
