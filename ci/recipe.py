@@ -6,8 +6,9 @@
     names FILE        the names of a document's blocks
     held FILE NAME OF prints nothing; fails unless the file OF has all lines
                       of the block in the block's order
-    image FILE        what COPY, ADD and RUN of a Containerfile do, in /;
-                      sources are files of the current folder
+    image FILE        commands that do to / what COPY, ADD and RUN of a
+                      Containerfile do to the root of the image; sources are
+                      files of the current folder
     github FILE       the `run:` of a GitHub workflow's jobs
     gitlab FILE       the `script:` of a GitLab pipeline's jobs
     pod FILE          all containers of a pod at once, each as the pod's user,
@@ -19,8 +20,9 @@
 
 The scripts of pod and unit run as root in a bare root file system (ci/bare).
 recipe.py fails at a key of FILE that it neither applies nor has in a list of keys to
-leave out.  It does not look inside a key that it leaves out, and of a unit it reads
-only [Service] and, in the .socket file, [Socket].
+leave out.  It does not look inside a key that it leaves out, nor inside a step that
+uses actions/checkout, and of a unit it reads only [Service] and, in the .socket file,
+[Socket].
 """
 
 import re
@@ -31,6 +33,7 @@ import sys
 GITHUB = {"name", "on", "jobs", True}
 GITHUB_JOB = {"runs-on", "container", "steps"}
 POD = {"restartPolicy", "securityContext", "containers"}
+# The securityContext that a pod must have beside its user, and that of each container.
 POD_LIMITS = {"runAsNonRoot": True, "seccompProfile": {
     "type": "RuntimeDefault"}}
 RESTRICTED = {"allowPrivilegeEscalation": False,

@@ -25,7 +25,7 @@
 #include "util/scm_rights.h"
 
 #define PATIENCE_MS 5000
-#define KNOWN	    4 /* classes that the process asks about */
+#define KNOWN	    4 /* choose_class returns 1..KNOWN most often */
 
 /* The descriptors that the broker sends.  The first five are in the order of
  * PROTO_FD_*. */
@@ -55,8 +55,8 @@ static struct script *running;
 
 static void broker_turn(struct script *s);
 
-/* Replaces the function of libc: when the client waits, the broker has a turn,
- * or after the end of the input the clock goes on. */
+/* Replaces the function of libc, which the client calls to wait.  The broker
+ * has a turn.  After the end of the input, skipped_ms grows by ms instead. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	if (running->in.at < running->in.end)
@@ -177,7 +177,8 @@ static void say_something(struct script *s)
 
 	/* A client that is not up gets one of the ten entries, of which three
 	 * are PROTO_WELCOME.  A client that is up gets one of the six kinds
-	 * that follow these three.  A kind of 250 or more is unknown. */
+	 * that follow these three.  But if `kind` is 250 or more, which no enum
+	 * proto_kind has, the message is of that kind. */
 	m.kind = kind >= 250			? kind
 		 : s->client.state == CLIENT_UP ? kinds[3 + kind % 6]
 						: kinds[kind % sizeof(kinds)];

@@ -24,7 +24,7 @@ struct parts {
 };
 
 /* Copies `bytes` bytes from the offset off of the arena to `to`.  False: off is
- * 0, or the memfds do not have all these bytes. */
+ * 0, or neither of the two memfds has all these bytes. */
 static bool read_arena(const struct parts *p, aoff off, void *to, size_t bytes)
 {
 	bool second = off >= p->shared;
@@ -57,10 +57,11 @@ static dev_t memory_device(void)
 	return device;
 }
 
-/* Opens a memfd for reading, or returns -1.  The descriptor that the path names
- * may refer to another file by now.  To open a terminal, a FIFO, a device or a
- * file that a process serves (FUSE) has effects, or waits.  So the function
- * compares the file's device before it opens the file. */
+/* Opens a memfd for reading, or returns -1.  @path: a link in /proc/PID/fd.
+ * Since the caller read the link, the process may have opened another file as
+ * this descriptor.  To open a terminal, a FIFO, a device or a file that a
+ * process serves (FUSE) has effects, or waits.  So the function compares the
+ * file's device before it opens the file. */
 static int open_memfd(const char *path)
 {
 	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
@@ -221,7 +222,8 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 }
 
 /* Is the arena the process's own?  A child of fork also has the descriptors of
- * its parent's arena.  An arena that is not shared names no process. */
+ * its parent's arena.  True also if the arena names no process, because its
+ * owner does not share it with peers, or if own_number returns 0. */
 static bool is_own(const struct hca_shared *s, int pid)
 {
 	uint32_t number = s->pid ? own_number(pid) : 0;
@@ -229,8 +231,8 @@ static bool is_own(const struct hca_shared *s, int pid)
 	return !number || number == s->pid;
 }
 
-/* Reads the arena.  Returns 0; -ENOENT: the adapter is not complete yet, or is
- * another process's; or -ENOMEM. */
+/* Reads the arena into *p.  Returns 0; -ENOENT: the adapter is not complete yet
+ * or belongs to another process, or its counters cannot be read; or -ENOMEM. */
 static int read_process(struct watch_process *p, struct parts *parts)
 {
 	struct hca_shared s;
@@ -255,7 +257,8 @@ static int read_process(struct watch_process *p, struct parts *parts)
 }
 
 /* Adds the process, if its descriptor `number` is its arena.  Returns 0;
- * -ENOENT: the descriptor is not; or -ENOMEM. */
+ * -ENOENT: the descriptor is not an arena, or read_process returns -ENOENT; or
+ * -ENOMEM. */
 static int add_arena(struct watch *w, int pid, int number)
 {
 	struct watch_process p = {.pid = pid}, *grown = NULL;

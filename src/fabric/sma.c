@@ -93,7 +93,7 @@ static uint16_t port_info(struct sma_call *c)
 
 	if (number > c->node->port_count)
 		return STATUS_VALUE;
-	/* port 0 of an adapter stands for the ingress port */
+	/* port 0 of an adapter or router stands for the ingress port */
 	port = number || node_is_switch(c->node) ? &c->node->ports[number]
 						 : c->in;
 	if (c->is_set)
@@ -132,8 +132,8 @@ static uint16_t run_attribute(struct sma_call *c, uint16_t attribute)
 	}
 }
 
-/* If a request reads or sets the PortInfo of a port of an adapter, and has come
- * by another port of that adapter, returns the port that it names; else
+/* Returns the port whose PortInfo a request reads or sets, if it is a port of
+ * an adapter or router, and not the port by which the request has come; else
  * NULL. */
 static struct port *named_port(const struct sma_call *c, uint16_t attribute)
 {
@@ -146,9 +146,10 @@ static struct port *named_port(const struct sma_call *c, uint16_t attribute)
 }
 
 /* Compares the request's M_Key with that of the port by which the request has
- * come, and with that of named_port: each port of an adapter has an M_Key, and
- * the ports may be in different subnets.  All ports of a switch have the M_Key
- * of port 0.  The port that refuses the request sends a trap. */
+ * come, and with that of named_port: each port of an adapter or router has an
+ * M_Key, and the ports may be in different subnets.  All ports of a switch have
+ * the M_Key of port 0.  The port that refuses the request begins a trap
+ * (trap_mkey). */
 static enum mkey_verdict check_mkey(const struct sma_call *c,
 				    const struct packet *p, uint16_t attribute)
 {
@@ -194,7 +195,7 @@ enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 	}
 	c.hides_mkey = key == MKEY_HIDDEN;
 	*status = run_attribute(&c, attribute);
-	/* A Set that is refused changes nothing.  Every other Set counts,
+	/* A Set that is refused changes nothing.  Every other Set is counted,
 	 * whether or not it has changed anything. */
 	c.node->fabric->changes += c.is_set && !*status;
 	return SMA_ANSWER;

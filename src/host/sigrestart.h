@@ -30,8 +30,8 @@ struct sigrestart {
  * Reads the handlers if they were never read, or last read more than 100 ms
  * ago. */
 bool sigrestart_differ(struct sigrestart *h);
-/* Called when a handler has just interrupted a wait: reads the handlers again,
- * and returns whether one of them has no SA_RESTART, so that the wait ends. */
+/* Called when a handler has just interrupted a wait: reads the handlers again.
+ * True: one of them has no SA_RESTART, and the caller ends the wait. */
 bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers

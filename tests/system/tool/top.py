@@ -15,7 +15,8 @@ import system
 from system import HANG, Fail, Skip, Suite, expect
 
 suite = Suite(__doc__)
-# A transfer lasts longer than all waits of a case, and the case ends it.
+# The time limit of a transfer.  It is longer than all waits of a case together,
+# because the case ends its transfer itself.
 TRANSFER_S = 10 * HANG
 
 
@@ -45,8 +46,8 @@ def seen(what, wanted):
 
 
 class Pair:
-    """The two processes of a transfer without end.  @direct, the value of
-    ADVERB_DIRECT: "0" by packets, "1" direct."""
+    """The two processes of a long transfer, which __exit__ kills.  @direct, the value
+    of ADVERB_DIRECT: "0" by packets, "1" direct."""
 
     def __init__(self, direct):
         self.env = suite.environment(ADVERB_DIRECT=direct)
@@ -200,8 +201,8 @@ def a_child_is_shown_with_its_own_device():
 
 
 # Makes a FIFO with the name of an arena, in a mount that is attached nowhere, so
-# that /proc shows the name without a folder.  430 to 432 are the numbers of
-# fsopen(2), fsconfig(2), here with FSCONFIG_CMD_CREATE, and fsmount(2).
+# that /proc shows the name without a folder.  430, 431 and 432 are the numbers of
+# fsopen(2), fsconfig(2) and fsmount(2); 6 is FSCONFIG_CMD_CREATE.
 FIFO = """
 import ctypes, os, time
 libc = ctypes.CDLL(None)
