@@ -2,10 +2,7 @@
 /*
  * The calls about devices that take management datagrams.  The only such device
  * is the adapter of a fabric's host, if this process is such a host.  A call
- * that names another device fails with ENODEV.
- * umad_get_smi_gsi_pair_by_ca_name fails with ENODEV for every device, since
- * the fabric's adapter has one device for both interfaces.  ca.c lists the
- * adapters.
+ * that names another device fails with ENODEV.  ca.c lists the adapters.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -84,24 +81,52 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 	return 0;
 }
 
+/* The layout of struct umad_ca_pair, which older headers do not define.  The
+ * devices for the subnet management interface (SMI) and for the GSI, and the
+ * port of each that a program is to open; 0: any. */
+struct ca_pair {
+	char smi_name[UMAD_CA_NAME_LEN];
+	uint32_t smi_port;
+	char gsi_name[UMAD_CA_NAME_LEN];
+	uint32_t gsi_port;
+};
+
+/* The fabric's adapter has one device for both interfaces. */
+static void fill_pair(struct umad_ca_pair *to, uint32_t port)
+{
+	const struct ca_pair p = {.smi_name = U_FABRIC_CA,
+				  .smi_port = port,
+				  .gsi_name = U_FABRIC_CA,
+				  .gsi_port = port};
+
+	memcpy(to, &p, sizeof(p));
+}
+
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max)
 {
-	return 0;
+	int has = max ? u_fabric_has(NULL) : 0;
+
+	memset(pairs, 0, max * sizeof(struct ca_pair));
+	if (has > 0)
+		fill_pair(pairs, 0);
+	return has;
 }
 
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi)
 {
-	int has = u_fabric_has(ca_name);
+	int err = pair ? u_fabric_has(ca_name) : -EINVAL;
+	uint32_t number;
 
-	if (has < 0)
-		return has;
-	if (!has)
+	if (!err)
 		return u_no_port("umad_get_smi_gsi_pair_by_ca_name");
-	u_say("umad: umad_get_smi_gsi_pair_by_ca_name fails with ENODEV: the "
-	      "adapter " U_FABRIC_CA " has one device for SMI and GSI; open "
-	      "that device by umad_open_port");
-	errno = ENODEV;
-	return -ENODEV;
+	if (err > 0)
+		err = u_fabric_port(portnum, &number);
+	if (err) {
+		errno = -err;
+		return err;
+	}
+	fill_pair(pair, number);
+	return 0;
 }
