@@ -222,13 +222,13 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 }
 
 /* Is the arena the process's own?  A child of fork also has the descriptors of
- * its parent's arena.  True also if the arena names no process, because its
- * owner does not share it with peers, or if own_number returns 0. */
-static bool is_own(const struct hca_shared *s, int pid)
+ * its parent's arena.  True, too, if the process's number in its own PID
+ * namespace is unknown. */
+static bool is_own(const struct arena_hdr *h, int pid)
 {
-	uint32_t number = s->pid ? own_number(pid) : 0;
+	uint32_t number = own_number(pid);
 
-	return !number || number == s->pid;
+	return !number || number == h->process;
 }
 
 /* Reads the arena into *p.  Returns 0; -ENOENT: the adapter is not complete yet
@@ -248,7 +248,7 @@ static int read_process(struct watch_process *p, struct parts *parts)
 		     s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
-	if (!is_own(&s, p->pid))
+	if (!is_own(&h, p->pid))
 		return -ENOENT;
 	parts->fd[1] = open_memory(p->pid, h.shared_fd, "/memfd:adverb-shared");
 	if (!read_counters(parts, &s, p) || !read_suspects(parts, &s, p))

@@ -55,7 +55,8 @@ struct arena_hdr {
 	struct arena_page page, shared_page; /* of part one; of part two */
 	aoff root;			     /* struct hca_shared */
 	int32_t shared_fd; /* the owner's descriptor of the second part */
-	uint32_t reserved; /* 0 */
+	/* The owner's process ID in its own PID namespace; 0: unknown. */
+	uint32_t process;
 };
 
 #define ARENA_LAYOUT 15 /* changes with the structures in an arena */

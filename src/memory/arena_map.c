@@ -78,6 +78,7 @@ static int try_size(struct arena_map *m, size_t size)
 		m->fd = fd_identity_note(p.fd);
 		m->shared_fd = fd_identity_note(p.shared_fd);
 		((struct arena_hdr *)base)->shared_fd = m->shared_fd;
+		((struct arena_hdr *)base)->process = (uint32_t)getpid();
 		return 0;
 	}
 	if (base)

@@ -183,8 +183,9 @@ time.sleep(1000)
 """
 
 
-def a_child_is_shown_with_its_own_device():
-    p = suite.start([suite.adverb, "run", "--", system.PYTHON, "-c", FORKS])
+def a_child_is_shown_with_its_own_device(direct):
+    p = suite.start([suite.adverb, "run", "--", system.PYTHON, "-c", FORKS],
+                    env=suite.environment(ADVERB_DIRECT=direct))
     try:
         line = p.stdout.readline().split()
         expect(len(line) == 3, "the program prints %r" % line)
@@ -260,7 +261,9 @@ suite.case("a full stream is named as the reason", a_full_stream_is_named)
 suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
 suite.case("a child of fork is shown with a device of its own only",
-           a_child_is_shown_with_its_own_device)
+           lambda: a_child_is_shown_with_its_own_device("1"))
+suite.case("so it is if the arena is not shared",
+           lambda: a_child_is_shown_with_its_own_device("0"))
 suite.case("top does not wait for a FIFO that has the name of an arena",
            no_fifo_is_waited_for)
 suite.case("top says that /proc is missing", a_missing_proc_is_said)
