@@ -33,17 +33,12 @@ static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
 	struct space_vec to = {.bytes = n};
-	enum mr_verdict v;
 
-	/* the key is looked up for each piece, because the region may have been
-	 * deregistered since the last piece */
-	v = mr_remote(t->hca, q->qp, g->ddp.stag, g->ddp.offset + at, n,
-		      HCA_REMOTE_WRITE, &to.va);
-	if (v) {
-		g->explain.cause = EXPLAIN_REMOTE_KEY;
-		g->explain.verdict = v;
-		return judge_refuse(s, terminate_of_tagged(v));
-	}
+	if (message_locate_part(t->hca, q->qp, g->ddp.stag, g->ddp.offset + at,
+				n, HCA_REMOTE_WRITE, &to.va, &g->explain))
+		return judge_refuse(
+			s, terminate_of_tagged(
+				   (enum mr_verdict)g->explain.verdict));
 	if (!copy_in(t->hca->space, &to, p, crc))
 		return true;
 	g->explain.cause = EXPLAIN_REMOTE_FAULT;
