@@ -97,8 +97,8 @@ struct progress_activity {
 	 * if the program makes no progress any more.  So ACKs may be held back
 	 * for what the program posts next. */
 	shared_flag is_watched;
-	/* The progress thread naps because it has found the locks taken.  Only
-	 * the eventfd ends the nap. */
+	/* The leader naps because it has found the locks taken.  Packets do not
+	 * end the nap. */
 	shared_flag naps;
 	struct count arms; /* how often the program has armed a CQ */
 	/* full_fd is a descriptor: the last frames wait for room in a socket or
