@@ -461,7 +461,7 @@ static bool write_tree(void)
  */
 static void prepare_tree(const struct launch *l)
 {
-	char why[sizeof(((struct runtime_tree *)0)->why)];
+	char why[sizeof(((struct runtime_tree *)0)->why) + 128];
 
 	unsetenv("ADVERB_NO_TREE");
 	if (write_tree())
@@ -469,12 +469,8 @@ static void prepare_tree(const struct launch *l)
 	sysfs_failure(why, sizeof(why));
 	setenv("ADVERB_NO_TREE", why, 1);
 	if (l->insists)
-		fprintf(stderr,
-			"adverb: %s, so --shim has nothing to show; set %s to "
-			"a folder that you alone can write.\n",
-			why,
-			secure_getenv("ADVERB_SYSFS") ? "ADVERB_SYSFS"
-						      : "ADVERB_RUNTIME");
+		fprintf(stderr, "adverb: --shim has nothing to show: %s.\n",
+			why);
 }
 
 /* Says why execvp failed, and returns an exit status.  ENOENT may be about the

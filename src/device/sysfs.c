@@ -54,6 +54,7 @@ static struct lock lock;
  * (broker/sysfs_gc.h). */
 static int hold_fd = -1;
 static struct runtime_tree tree;
+static int failure;  /* a positive errno: why sysfs_path returns NULL */
 static bool written; /* write_first has returned */
 static bool usable;  /* the tree was written without an error */
 
@@ -690,20 +691,18 @@ static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)
 		log_say(LOG_TREE, 0,
-			"%s contains files that are not adverb's, so nothing "
-			"is written there, and programs find no devices in "
-			"/sys; set ADVERB_SYSFS to an empty or a new folder",
-			tree.path);
+			"%s, so nothing is written there, and programs find "
+			"no devices in /sys; %s",
+			tree.why, runtime_tree_remedy(-err));
 	else if (err == -EPERM)
-		log_say(LOG_TREE, 0,
-			"%s: programs find no devices in /sys; set "
-			"ADVERB_RUNTIME to a folder that you alone can write",
-			tree.why);
+		log_say(LOG_TREE, 0, "%s: programs find no devices in /sys; %s",
+			tree.why, runtime_tree_remedy(-err));
 }
 
-/* Sets tree.why, unless runtime_tree_make has set it. */
+/* Sets tree.why, unless runtime_tree_make has set it, and `failure`. */
 static void note_failure(int err)
 {
+	failure = -err;
 	if (err == -ENOTEMPTY)
 		snprintf(tree.why, sizeof(tree.why),
 			 "%s contains files that are not adverb's", tree.path);
@@ -761,7 +760,7 @@ void sysfs_failure(char *why, size_t room)
 	int cancel;
 
 	take_shielded(&cancel);
-	snprintf(why, room, "%s", tree.why);
+	snprintf(why, room, "%s; %s", tree.why, runtime_tree_remedy(failure));
 	give_shielded(cancel);
 }
 
@@ -783,10 +782,16 @@ void sysfs_refresh(void)
 	take_shielded(&cancel);
 	/* Writes the tree even if the last attempt failed, for example because
 	 * the disk was full: a complete tree is usable again. */
-	if (fd_identity_holds(hold_fd))
-		usable = write_now() == 0;
-	else if (usable)
+	if (fd_identity_holds(hold_fd)) {
+		int err = write_now();
+
+		usable = !err;
+		tree.why[0] = '\0';
+		if (err)
+			note_failure(err);
+	} else if (usable) {
 		write_first();
+	}
 	give_shielded(cancel);
 }
 

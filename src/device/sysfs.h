@@ -18,7 +18,7 @@
  * written.  The first call writes the tree.  The string is valid until the
  * process ends. */
 const char *sysfs_path(void);
-/* Writes to `why` a clause that says why sysfs_path has returned NULL. */
+/* Writes to `why` why sysfs_path has returned NULL, and what to do. */
 void sysfs_failure(char *why, size_t room);
 /*
  * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:

@@ -103,6 +103,14 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 	return true;
 }
 
+/* Does the reason, "PATH verb ...", name this tree? */
+static bool names_tree(const char *why, const char *path)
+{
+	const char *at = strstr(why, path);
+
+	return at && at[strlen(path)] == ' ';
+}
+
 /*
  * Writes a message to the user, only once, if the program looks for the tree,
  * and adverb run could not write this tree.  ADVERB_NO_TREE then says why, and
@@ -112,20 +120,20 @@ static void say_no_tree(const struct runtime_tree *tree, int err)
 {
 	static bool is_written;
 	const char *why = is_written ? NULL : secure_getenv("ADVERB_NO_TREE");
-	char line[2 * sizeof(tree->why)];
+	char line[2 * sizeof(tree->why) + 256];
 	int n;
 
-	if (!why || (!err && !strstr(why, tree->path)) || stderr_is_silent())
+	if (!why || (!err && !names_tree(why, tree->path)) ||
+	    stderr_is_silent())
 		return;
 	is_written = true;
 	n = snprintf(line, sizeof(line),
-		     "adverb: %s looks for devices in /sys or /dev and finds "
-		     "%s: %s; set %s to a folder that you alone can write\n",
+		     "adverb: %.64s looks for devices in /sys or /dev and "
+		     "finds %s: %s%s%s\n",
 		     program_invocation_short_name,
 		     err ? "none" : "none, old or incomplete ones",
-		     err ? tree->why : why,
-		     secure_getenv("ADVERB_SYSFS") ? "ADVERB_SYSFS"
-						   : "ADVERB_RUNTIME");
+		     err ? tree->why : why, err ? "; " : "",
+		     err ? runtime_tree_remedy(-err) : "");
 	if (n < (int)sizeof(line))
 		stderr_write(line, (size_t)n);
 }

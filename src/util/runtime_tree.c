@@ -219,14 +219,42 @@ static void name_folder(char *name, size_t size)
 		 (uintmax_t)hash);
 }
 
+/* Returns the folder that the user has chosen for the tree, or NULL. */
+static const char *chosen_folder(void)
+{
+	const char *chosen = secure_getenv("ADVERB_SYSFS");
+
+	return chosen && *chosen ? chosen : NULL;
+}
+
+const char *runtime_tree_remedy(int err)
+{
+	switch (err) {
+	case ENOSPC:
+	case EDQUOT:
+		return "make room there";
+	case EMFILE:
+		return "raise ulimit -n";
+	case ENFILE:
+		return "end programs, or raise fs.file-max";
+	case ENOMEM:
+		return "free memory";
+	default:
+		return chosen_folder() ? "set ADVERB_SYSFS to an empty or a "
+					 "new folder that you alone can write"
+				       : "set ADVERB_RUNTIME to a folder that "
+					 "you alone can write";
+	}
+}
+
 /* Walks to the tree's folder. */
 static int enter_folder(struct tree_walk *w)
 {
-	const char *chosen = secure_getenv("ADVERB_SYSFS");
+	const char *chosen = chosen_folder();
 	char name[48];
 	int err, named;
 
-	if (chosen && *chosen) {
+	if (chosen) {
 		err = set_path(w, 0, "", chosen);
 		if (!err)
 			err = walk_along(&w->walk, chosen);

@@ -41,6 +41,9 @@ struct runtime_tree {
 	char why[RUNTIME_TREE_PATH + 128];
 };
 
+/* Returns what a user can do if the tree's folder cannot be used because of
+ * `err`, a positive errno: a clause, to be printed after runtime_tree.why. */
+const char *runtime_tree_remedy(int err);
 /*
  * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists.
  * Otherwise sets t->why and returns -ENOENT if the folder does not exist but
