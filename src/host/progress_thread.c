@@ -297,7 +297,11 @@ void progress_thread_armed(struct progress *p)
 	 * (leader.c), the progress thread could nap while the program sleeps.
 	 */
 	shared_fence_after_exchange();
-	if (shared_load(&p->activity.is_watched) ||
-	    shared_load(&p->activity.naps))
+	if (shared_load(&p->activity.is_watched)) {
 		progress_wake(p);
+	} else if (shared_load(&p->activity.naps)) {
+		/* the next threads that arm need not wake the leader again */
+		shared_store(&p->activity.naps, 0);
+		progress_wake(p);
+	}
 }
