@@ -30,8 +30,10 @@ struct script {
 	uint64_t now_ms;
 	uint32_t handles;  /* address handles that are not released */
 	uint32_t attached; /* groups to which the queue pair is attached */
-	/* asked: the last connection for which the interface has asked;
-	 * accepted: the last one for which a neighbour has asked; 0: none. */
+	/* asked: the last connection for which the interface has asked; 0:
+	 * none, or the interface has closed it.  accepted: the last one for
+	 * which a neighbour has asked; 0: none, or the interface has refused or
+	 * closed it. */
 	uint32_t asked, accepted;
 };
 
@@ -278,8 +280,8 @@ static void set_joined(struct script *s)
 	ipoib_joined(s->m, &j, s->now_ms);
 }
 
-/* Acts as the CM: a neighbour asks for a connection, or a connection opens or
- * ends. */
+/* Acts as the CM.  Bits of the input say whether a neighbour asks for a
+ * connection, whether a connection opens, and whether it ends. */
 static void change_connection(struct script *s)
 {
 	uint8_t how = input_u8(&s->in), gid[16] = {0xfe, 0x80, [15] = how};

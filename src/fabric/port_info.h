@@ -55,12 +55,13 @@ bool port_info_enforces_in(const struct port *port);
  * in the port's table fits that of the packet (gate_fits;
  * PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
-/* Returns HOQLife of a switch's port in ms: how long a packet may be the first
- * in the port's egress queue (lane.c), or the first that waits for a data end
- * at the other end of the link (data_end.c), before it is discarded.  For a
- * port of an adapter or router returns 1000, a limit that only data_end.c
- * applies: a packet may be the first in such a port's queue for any time.
- * FABRIC_NEVER: no limit. */
+/* Returns HOQLife of a switch's port in ms.  A packet that has been the first
+ * in an egress queue of the port for this time is discarded (lane.c).  At the
+ * other end of the link, the first packet that waits for a data end is
+ * discarded this time after it came or after the data end last fetched a
+ * packet, whichever was later (data_end.c).  For a port of an adapter or router
+ * returns 1000, a limit that only data_end.c applies: a packet may be the first
+ * in such a port's egress queue for any time.  FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Returns the time in ms that `life`, a value of HOQLife or of SwitchInfo's
  * LifeTimeValue, means: 4.096 us times 2 to the power `life`, rounded up to ms;

@@ -18,9 +18,10 @@ struct probe {
 	uint32_t mtu; /* bytes */
 };
 
-/* Would the port `out` send the packet, which came in at `in`, over its link?
- * False also if the port at the other end is ARMED.  A real packet would pass
- * the link and make that port ACTIVE; this function leaves the port ARMED. */
+/* Would the port `out` send the packet, which came in at `in` (NULL: begins at
+ * `out`), over its link?  False also if the port at the other end is ARMED.  A
+ * real packet would pass the link and make that port ACTIVE; this function
+ * leaves the port ARMED. */
 static bool passes_link(const struct port *out, const struct port *in,
 			const struct probe *p)
 {
@@ -70,7 +71,8 @@ static const struct port *follow_packet(const struct port *from,
 	return NULL;
 }
 
-/* Returns the P_Key indices by which packets go from `peer` back to `from`. */
+/* Returns a bit for each index of the P_Key table of `peer` by which packets go
+ * back to `from`. */
 static uint64_t pkeys_back(const struct port *from, const struct port *peer,
 			   const struct probe *there, uint16_t slid)
 {

@@ -26,9 +26,10 @@ int rmpp_send(struct end *end, const struct umad *to,
 void rmpp_take(struct end *end, uint32_t agent, const struct packet *p);
 /* Frees the transfers of an agent; agent FABRIC_AGENTS: of all agents. */
 void rmpp_free(struct end *end, uint32_t agent);
-/* Sends again the segments whose ACK is late, ends by an ABORT the transfers
- * whose peer has not answered for too long, and forgets old transfers whose MAD
- * has come whole. */
+/* Sends again the segments whose ACK is late.  Ends a transfer by an ABORT if
+ * for too long no ACK of a new segment has come to the sender, or no next
+ * segment to the receiver.  Forgets old transfers whose MAD has come whole.
+ */
 void rmpp_tick(struct end *end);
 /* Returns the time at which rmpp_tick has something to do, in ms; FABRIC_NEVER:
  * never. */

@@ -14,8 +14,9 @@
 struct umad_ca_pair;
 
 /* Opens a port of an adapter for the SMI.  ca_name NULL: the first adapter;
- * portnum 0: the first active port or, if no port is active, another one.
- * Returns a handle, which umad_close_port closes, or -errno. */
+ * portnum 0: the first active port; if there is none, the first port with a
+ * link; or else the first port.  Returns a handle, which umad_close_port
+ * closes, or -errno. */
 int umad_open_smi_port(const char *ca_name, int portnum);
 /* Writes the names of the devices for SMI and GSI of each adapter to pairs[],
  * for at most `max` adapters, without ports, and zeros to the rest of pairs[].

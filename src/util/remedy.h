@@ -14,8 +14,8 @@
  * which may be NULL, if `err` is about no such limit.  The limits: EMFILE, open
  * files of the process that made the call; ENFILE, those of the machine;
  * ETOOMANYREFS, descriptors that the user's processes have sent in messages and
- * that no process has received yet; EAGAIN, threads or processes; ENOMEM and
- * ENOBUFS, memory.
+ * that no process has received yet; EAGAIN, threads or processes, or memory for
+ * a new thread (pthread_create(3)); ENOMEM and ENOBUFS, memory.
  */
 const char *remedy_of(int err, const char *other);
 

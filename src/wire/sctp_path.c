@@ -62,7 +62,8 @@ static void set_buffers(int fd)
 	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
 }
 
-/* Binds the socket of IPv4 to *at, and stores the port of a UDP socket. */
+/* Binds the socket of IPv4 to *at, and stores the port of a UDP socket in *at.
+ */
 static int bind_ipv4(int fd, struct sockaddr_in6 *at, bool is_raw)
 {
 	struct sockaddr_in v4 = narrow_address(at);
@@ -264,7 +265,7 @@ bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 
 /* Removes the IP header, which a raw socket of IPv4 receives too, and copies
  * the header's addresses into *p.  Returns the number of bytes that remain; 0:
- * the packet is too short. */
+ * the packet has no data, or the header is malformed. */
 static ssize_t strip_ip(struct sctp_socket *s, uint8_t *packet, ssize_t n,
 			struct sctp_path *p)
 {

@@ -105,15 +105,16 @@ static void senders_share_the_buffer(void **state)
 }
 
 /* Until the receiver counts a new sender, the other senders may have all bytes
- * of their shares in flight. */
+ * of their shares in flight.  So a new sender begins with an eighth of the
+ * capacity, which is in no sender's share. */
 static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 {
 	uint32_t few = send_all(), cost = credit_cost(PACKET, PACKET);
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain_packets(US, few - 1);
-	/* the receiver counts the sender now, and has yet to drain a frame that
-	 * the sender sends from now on */
+	/* The receiver counts the sender now.  The sender gets a share when the
+	 * receiver has drained a frame that was sent after this. */
 	assert_int_equal(send_all(), few - 1);
 	drain_packets(US, 1);
 	assert_int_equal(send_all(), 1);
@@ -246,9 +247,9 @@ static void late_bytes_are_not_settled(void **state)
 	assert_true(send_one());
 }
 
-/* For example, frames to a destroyed queue pair.  The receiver finds out the
- * sender's class by the queue pair, so it adds the bytes of such a frame to no
- * class's count of drained bytes. */
+/* The frames may be to a destroyed queue pair, for example.  The receiver finds
+ * out the sender's class by the queue pair, so it adds the bytes of such a
+ * frame to no class's count of drained bytes. */
 static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);
