@@ -312,7 +312,7 @@ static void create_all(struct opener *o)
 	struct ibv_context *context;
 
 	if (!o->ids[0])
-		queue_require(false, "connects: a thread without connections");
+		queue_die("connects: a thread without connections");
 	context = o->ids[0]->verbs;
 	o->pd = ibv_alloc_pd(context);
 	o->cq = ibv_create_cq(context, 2 * o->count, NULL, NULL, 0);

@@ -23,12 +23,16 @@ void queue_check_result(int err, const char *what)
 	raw_die(what);
 }
 
-void queue_require(bool good, const char *sentence)
+void queue_die(const char *sentence)
 {
-	if (good)
-		return;
 	fprintf(stderr, "%s\n", sentence);
 	exit(1);
+}
+
+void queue_require(bool good, const char *sentence)
+{
+	if (!good)
+		queue_die(sentence);
 }
 
 struct queue_device queue_open(void)

@@ -27,7 +27,9 @@ void queue_check(bool good, const char *what);
 /* Does the work of queue_check for the result of a call that returns an errno
  * value, or 0, and sets no errno. */
 void queue_check_result(int err, const char *what);
-/* Unless @good, prints @sentence and ends the program. */
+/* Prints @sentence and ends the program. */
+void queue_die(const char *sentence) __attribute__((noreturn));
+/* Unless @good, calls queue_die. */
 void queue_require(bool good, const char *sentence);
 /* Opens the first device. */
 struct queue_device queue_open(void);
