@@ -94,7 +94,8 @@ static int open_memory(int pid, int number, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
 	n = readlink(path, target, sizeof(target) - 1);
-	if (n < (ssize_t)strlen(name) || strncmp(target, name, strlen(name)))
+	if (n < (ssize_t)strlen(name) ||
+	    strncmp(target, name, strlen(name)) != 0)
 		return -1;
 	return open_memfd(path);
 }
@@ -109,7 +110,7 @@ static uint32_t own_number(int pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
 	while (f && !last && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "NSpid:", 6))
+		if (strncmp(line, "NSpid:", 6) == 0)
 			last = strrchr(line, '\t');
 	if (f)
 		fclose(f);

@@ -59,7 +59,7 @@ struct arena_hdr {
 	uint32_t process;
 };
 
-#define ARENA_LAYOUT 15 /* changes with the structures in an arena */
+#define ARENA_LAYOUT 16 /* changes with the structures in an arena */
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */

@@ -62,6 +62,7 @@ static int try_size(struct arena_map *m, size_t size)
 	struct arena_parts p = {.bytes = size / 2,
 				.shared_bytes = size / 2,
 				.prot = PROT_READ | PROT_WRITE};
+	struct arena_hdr *hdr;
 	void *base = NULL;
 	int err;
 
@@ -73,12 +74,13 @@ static int try_size(struct arena_map *m, size_t size)
 		base = arena_map_parts(&p);
 		err = base ? seal_parts(&p) : -errno;
 	}
-	if (!err) {
+	if (base && !err) {
 		arena_init(&m->arena, base, size);
 		m->fd = fd_identity_note(p.fd);
 		m->shared_fd = fd_identity_note(p.shared_fd);
-		((struct arena_hdr *)base)->shared_fd = m->shared_fd;
-		((struct arena_hdr *)base)->process = (uint32_t)getpid();
+		hdr = base;
+		hdr->shared_fd = m->shared_fd;
+		hdr->process = (uint32_t)getpid();
 		return 0;
 	}
 	if (base)
