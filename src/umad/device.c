@@ -91,6 +91,8 @@ struct ca_pair {
 	uint32_t gsi_port;
 };
 
+_Static_assert(sizeof(struct ca_pair) == 48, "rdma-core 56's layout");
+
 /* The fabric's adapter has one device for both interfaces. */
 static void fill_pair(struct umad_ca_pair *to, uint32_t port)
 {
@@ -106,7 +108,8 @@ int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max)
 {
 	int has = max ? u_fabric_has(NULL) : 0;
 
-	memset(pairs, 0, max * sizeof(struct ca_pair));
+	if (max)
+		memset(pairs, 0, max * sizeof(struct ca_pair));
 	if (has > 0)
 		fill_pair(pairs, 0);
 	return has;
