@@ -294,7 +294,7 @@ void progress_thread_armed(struct progress *p)
 	count_up(&p->activity.arms);
 	/* Orders the store of `arms` before the loads of is_watched and naps.
 	 * Without this fence and those in watch_program and nap_beside
-	 * (leader.c), the progress thread could nap while the program sleeps.
+	 * (leader.c), the leader could nap while the program sleeps.
 	 */
 	shared_fence_after_exchange();
 	if (shared_load(&p->activity.is_watched)) {
