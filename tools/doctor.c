@@ -165,11 +165,9 @@ static void check_runtime_folder(void)
 		doctor_say(DOCTOR_OK, "runtime folder", "%s %s the sysfs tree",
 			   tree.path, err ? "will hold" : "holds");
 	else
-		doctor_say(
-			DOCTOR_SLOW, "runtime folder",
-			"%s: programs see no /sys/class/infiniband; set "
-			"ADVERB_RUNTIME to a folder that you alone can write",
-			tree.why);
+		doctor_say(DOCTOR_SLOW, "runtime folder",
+			   "%s: programs see no /sys/class/infiniband; %s",
+			   tree.why, runtime_tree_remedy(-err));
 }
 
 /* Does /etc/ld.so.preload name the shim? */

@@ -121,10 +121,13 @@ static void say_no_tree(const struct runtime_tree *tree, int err)
 	static bool is_written;
 	const char *why = is_written ? NULL : secure_getenv("ADVERB_NO_TREE");
 	char line[2 * sizeof(tree->why) + 256];
+	bool knows;
 	int n;
 
-	if (!why || (!err && !names_tree(why, tree->path)) ||
-	    stderr_is_silent())
+	if (!why || stderr_is_silent())
+		return;
+	knows = names_tree(why, tree->path);
+	if (!err && !knows)
 		return;
 	is_written = true;
 	n = snprintf(line, sizeof(line),
@@ -132,8 +135,8 @@ static void say_no_tree(const struct runtime_tree *tree, int err)
 		     "finds %s: %s%s%s\n",
 		     program_invocation_short_name,
 		     err ? "none" : "none, old or incomplete ones",
-		     err ? tree->why : why, err ? "; " : "",
-		     err ? runtime_tree_remedy(-err) : "");
+		     knows ? why : tree->why, knows ? "" : "; ",
+		     knows ? "" : runtime_tree_remedy(-err));
 	if (n < (int)sizeof(line))
 		stderr_write(line, (size_t)n);
 }
