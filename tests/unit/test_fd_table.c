@@ -126,12 +126,14 @@ static bool takes_nothing_beside_a_thread(void)
 
 static void the_table_gets_all_entries(void **state)
 {
+	NEEDS_KERNEL();
 	NEEDS_FILES();
 	in_child(takes_all_entries);
 }
 
 static void the_table_gets_no_more_than_the_limit(void **state)
 {
+	NEEDS_KERNEL();
 	NEEDS_FILES();
 	in_child(takes_what_the_limit_allows);
 	in_child(takes_nothing_at_a_low_limit);
@@ -139,6 +141,7 @@ static void the_table_gets_no_more_than_the_limit(void **state)
 
 static void the_table_of_several_threads_stays_as_it_is(void **state)
 {
+	NEEDS_KERNEL();
 	NEEDS_FILES();
 	in_child(takes_nothing_beside_a_thread);
 }
@@ -151,6 +154,5 @@ int main(void)
 		cmocka_unit_test(the_table_of_several_threads_stays_as_it_is),
 	};
 
-	NEEDS_KERNEL();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
