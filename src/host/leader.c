@@ -63,9 +63,6 @@ static struct {
 	uint32_t vain;
 	/* Turns with an event until the thread may follow again. */
 	uint32_t left;
-	/* How long the thread naps the next time that it finds the locks
-	 * taken. */
-	uint64_t nap_ns;
 } thread_state;
 
 void leader_open(struct progress *p)
@@ -74,7 +71,6 @@ void leader_open(struct progress *p)
 	memset(&leader_state, 0, sizeof(leader_state));
 	memset(&thread_state, 0, sizeof(thread_state));
 	leader_state.crowded_for_ns = CROWDED_NS;
-	thread_state.nap_ns = NAP_MIN_NS;
 	thread_state.followed_at = count_now(&sleeps_begun);
 	waitset_open(&leader_state.waitset, p);
 	shared_store(&is_open, 1);
@@ -202,40 +198,11 @@ static int wait_as_planned(struct progress *p, const struct progress_rest *r)
 	return err;
 }
 
-/*
- * Naps beside the holder of the locks: for *ns, which it then doubles up to
- * NAP_MAX_NS.  If the program has armed a CQ since it had armed CQs `armed`
- * times, the program may sleep: then there is no nap, or the nap ends, and *ns
- * is NAP_MIN_NS again.  Returns 0 or -EINTR.
- */
-static int nap_beside(struct progress *p, uint64_t *ns, uint32_t armed)
-{
-	struct progress_activity *a = &p->activity;
-	int err = 0;
-
-	shared_store(&a->naps, 1);
-	/* Orders the store of naps before the load of `arms`.  The fence in
-	 * progress_thread_armed orders the store of `arms` before the load of
-	 * naps.  Without these fences each of the two threads could miss the
-	 * other's store, and this thread would nap while the program sleeps. */
-	shared_fence();
-	if (count_now(&a->arms) == armed)
-		err = waitset_nap(&leader_state.waitset, p,
-				  monotonic_ns() + *ns);
-	shared_store(&a->naps, 0);
-	*ns = count_now(&a->arms) == armed ? bits_min_u64(2 * *ns, NAP_MAX_NS)
-					   : NAP_MIN_NS;
-	return err;
-}
-
 /* Makes progress once, and then waits unless there is a reason to look again.
- * If the locks are taken, naps for *nap_ns instead (nap_beside); otherwise
- * sets *nap_ns to NAP_MIN_NS.  Returns 0 or -EINTR. */
-static int look_and_wait(struct progress *p, struct progress_rest *r,
-			 uint64_t *nap_ns)
+ * Returns 0 or -EINTR. */
+static int look_and_wait(struct progress *p, struct progress_rest *r)
 {
 	struct waitset *in = &leader_state.waitset;
-	uint32_t armed = count_now(&p->activity.arms);
 	int err = 0;
 
 	r->socket_is_empty = in->socket_is_empty;
@@ -244,9 +211,10 @@ static int look_and_wait(struct progress *p, struct progress_rest *r,
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over ? 0 : nap_beside(p, nap_ns, armed);
+		return r->is_over ? 0
+				  : waitset_nap(in, p,
+						monotonic_ns() + NAP_MIN_NS);
 	}
-	*nap_ns = NAP_MIN_NS;
 	if (r->is_over)
 		return 0;
 	/* This thread may itself have reported the event when it released the
@@ -360,7 +328,7 @@ void leader_turn(struct progress *p)
 
 	thread_state.events_before = shared_load(&p->activity.events);
 	thread_state.sleeps_begun = count_now(&sleeps_begun);
-	look_and_wait(p, &r, &thread_state.nap_ns);
+	look_and_wait(p, &r);
 	if (should_follow(p))
 		follow_programs();
 	else if (thread_state.left &&
@@ -372,16 +340,14 @@ void leader_turn(struct progress *p)
 
 static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 {
-	struct progress *p = progress;
 	const sigset_t *blocks = leader_state.waitset.mask,
 		       before = leader_state.before;
 	bool others;
 
 	leader_state.waitset.mask = NULL;
 	/* If this thread was cancelled in its wait, look_and_wait has not
-	 * called progress_rested, or nap_beside has not cleared naps. */
-	progress_rested(p);
-	shared_store(&p->activity.naps, 0);
+	 * called progress_rested. */
+	progress_rested(progress);
 	shared_store(&program_leads, 0);
 	count_down(&sleepers);
 	others = count_now(&sleepers);
@@ -442,11 +408,7 @@ int leader_sleep(struct progress *p, const struct host_sleep *s)
 	leader_state.waitset.socket_is_empty =
 		direct_select_is_quiet(&p->direct_select);
 	do {
-		/* The holder of the locks may report the event that this thread
-		 * sleeps for, so this thread's naps stay short. */
-		uint64_t nap_ns = NAP_MIN_NS;
-
-		err = look_and_wait(p, &r, &nap_ns);
+		err = look_and_wait(p, &r);
 		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
 		/* A signal that came while this thread did not wait is still

@@ -31,7 +31,6 @@
 #include "host/poll_policy.h"
 #include "host/post_lock.h"
 #include "host/stream_set.h"
-#include "util/count.h"
 #include "util/lock.h"
 #include "util/monotonic.h"
 #include "util/mpsc.h"
@@ -97,10 +96,6 @@ struct progress_activity {
 	 * if the program makes no progress any more.  So ACKs may be held back
 	 * for what the program posts next. */
 	shared_flag is_watched;
-	/* The leader naps because it has found the locks taken.  Packets do not
-	 * end the nap. */
-	shared_flag naps;
-	struct count arms; /* how often the program has armed a CQ */
 	/* full_fd is a descriptor: the last frames wait for room in a socket or
 	 * in the ring to a fabric. */
 	shared_flag is_full;

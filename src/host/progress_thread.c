@@ -37,8 +37,9 @@
 
 static pthread_t thread;
 static bool is_running;
-static sem_t begun;   /* posted after local_peer_begin */
-static int begin_err; /* the result of local_peer_begin */
+static sem_t begun;	  /* posted after local_peer_begin */
+static int begin_err;	  /* the result of local_peer_begin */
+static struct count arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `decided` is the number of the last thread about whose end decide_end
@@ -86,10 +87,9 @@ static bool waits_for_room(struct progress *p)
  * when the program made no progress during a nap, when no look found anything
  * during a nap (poll_looks.news) although the program does not wait for room,
  * when the program arms a CQ, or when the thread has to end.  A nap costs the
- * program's core two thread switches, so naps get longer, except while this
- * thread looks for posts that wait (post_locks.is_served).  `ns`, the length of
- * the other naps, is kept if the next call comes within 2 * NAP_MAX_NS, so that
- * naps do not get short again after each short pause of the traffic.
+ * program's core two thread switches, so naps get longer.  `ns`, the length of
+ * a nap, is kept if the next call comes within 2 * NAP_MAX_NS, so that naps do
+ * not get short again after each short pause of the traffic.
  */
 static void watch_program(struct progress *p, uint32_t armed)
 {
@@ -109,7 +109,7 @@ static void watch_program(struct progress *p, uint32_t armed)
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
-		    count_now(&p->activity.arms) != armed)
+		    count_now(&arms) != armed)
 			break;
 		news = shared_load(&p->policy.looks.news);
 		leader_nap(p,
@@ -136,12 +136,12 @@ static void watch_program(struct progress *p, uint32_t armed)
 static void leave_to_program(struct progress *p)
 {
 	static uint32_t seen;
-	uint32_t armed = count_now(&p->activity.arms);
+	uint32_t armed = count_now(&arms);
 
 	if (armed == seen &&
 	    (will_poll_again(p) || is_streaming(p) || waits_for_room(p)))
 		watch_program(p, armed);
-	seen = count_now(&p->activity.arms);
+	seen = count_now(&arms);
 }
 
 /*
@@ -291,17 +291,11 @@ void progress_thread_forget(void)
 
 void progress_thread_armed(struct progress *p)
 {
-	count_up(&p->activity.arms);
-	/* Orders the store of `arms` before the loads of is_watched and naps.
-	 * Without this fence and those in watch_program and nap_beside
-	 * (leader.c), the leader could nap while the program sleeps.
-	 */
+	count_up(&arms);
+	/* Orders the store of `arms` before the load of is_watched.  Without
+	 * this fence and the one in watch_program, the progress thread could
+	 * nap while the program sleeps. */
 	shared_fence_after_exchange();
-	if (shared_load(&p->activity.is_watched)) {
+	if (shared_load(&p->activity.is_watched))
 		progress_wake(p);
-	} else if (shared_load(&p->activity.naps)) {
-		/* the next threads that arm need not wake the leader again */
-		shared_store(&p->activity.naps, 0);
-		progress_wake(p);
-	}
 }
