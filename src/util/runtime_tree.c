@@ -6,6 +6,7 @@
  */
 #include "util/runtime_tree.h"
 
+#include "util/remedy.h"
 #include "util/walk.h"
 
 #include <errno.h>
@@ -229,22 +230,13 @@ static const char *chosen_folder(void)
 
 const char *runtime_tree_remedy(int err)
 {
-	switch (err) {
-	case ENOSPC:
-	case EDQUOT:
+	if (err == ENOSPC || err == EDQUOT)
 		return "make room there";
-	case EMFILE:
-		return "raise ulimit -n";
-	case ENFILE:
-		return "end programs, or raise fs.file-max";
-	case ENOMEM:
-		return "free memory";
-	default:
-		return chosen_folder() ? "set ADVERB_SYSFS to an empty or a "
-					 "new folder that you alone can write"
-				       : "set ADVERB_RUNTIME to a folder that "
-					 "you alone can write";
-	}
+	return remedy_of(err, chosen_folder()
+				      ? "set ADVERB_SYSFS to an empty or a new "
+					"folder that you alone can write"
+				      : "set ADVERB_RUNTIME to a folder that "
+					"you alone can write");
 }
 
 /* Walks to the tree's folder. */
