@@ -168,6 +168,34 @@ def unreliable():
 def pingpongs():
     for more in ["-n", "200"], ["-e", "-s", "100000", "-n", "50"]:
         tool(["ibv_rc_pingpong", "-c", *more], clean=False, capture=True)
+    t.case("rxe does not stop for packets that the guest's driver holds",
+           driver_keeps_nothing)
+
+
+TRACING = "/sys/kernel/tracing"
+PROBE = TRACING + "/events/kprobes/wake"
+
+
+def driver_keeps_nothing():
+    """rxe's requester stops at a limit of packets that the guest's driver holds, and
+    may then miss the wake-up (guest/init).  A message that is long enough to reach the
+    limit must not reach it: rxe wakes its tasks, but never from the destructor of a
+    packet."""
+    status, text = vm.run(
+        "mount -t tracefs none %s; echo 'p:wake rxe_sched_task from=+0($stack):x64' "
+        ">%s/kprobe_events && echo hist:keys=from.sym >%s/trigger" %
+        (TRACING, TRACING, PROBE))
+    expect(status == 0, "rxe_sched_task cannot be traced:\n" + text)
+    try:
+        for direction in DIRECTIONS:
+            expect_ok(ends.tool(["ibv_rc_pingpong", "-c", "-s", "100000", "-n", "50"],
+                                direction))
+        _, wakers = vm.run("cat %s/hist" % PROBE)
+    finally:
+        vm.run("echo '!hist:keys=from.sym' >%s/trigger; echo >%s/kprobe_events; "
+               "umount %s" % (PROBE, TRACING, TRACING))
+    expect("rxe_post_send" in wakers, "no wake-up is traced:\n" + wakers)
+    expect("rxe_skb_tx_dtor" not in wakers, "rxe reaches its limit:\n" + wakers)
 
 
 # rping's main thread closes the event channel while its other thread may still ask
