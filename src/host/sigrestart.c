@@ -46,8 +46,10 @@ bool sigrestart_differ(struct sigrestart *h)
 
 bool sigrestart_end(struct sigrestart *h)
 {
+	const unsigned before = h->kinds;
+
 	look_at_handlers(h);
-	return h->kinds & ENDING;
+	return (before | h->kinds) & ENDING;
 }
 
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before)

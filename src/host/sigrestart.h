@@ -31,7 +31,8 @@ struct sigrestart {
  * ago. */
 bool sigrestart_differ(struct sigrestart *h);
 /* Called when a handler has just interrupted a wait: reads the handlers again.
- * True: one of them has no SA_RESTART, and the caller ends the wait. */
+ * True: one of them has no SA_RESTART now, or had none at the last read (a
+ * handler may have removed itself); the caller ends the wait. */
 bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers
