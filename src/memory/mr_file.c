@@ -142,24 +142,46 @@ static bool is_private(uint64_t va)
 	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
 
-static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
+/* Adds the number of lines that it reads to *lines. */
+static bool read_lines(int maps, uint64_t va, struct mr_file_mapping *m,
+		       int64_t *lines)
 {
 	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
 	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
-	char line[PATH_MAX + 128];
-	int64_t lines = 0;
-	bool found = false;
+	char text[PATH_MAX + 128];
+	bool found = false, begins = true;
 
 	if (!f && fd >= 0)
 		close(fd);
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		found = parse_line(line, m) && m->start <= va && va < m->end;
-		lines++;
+	while (f && !found && fgets(text, sizeof(text), f)) {
+		/* A longer line comes in several texts.  All but the first are
+		 * parts of a file's name, which may look like a line. */
+		found = begins && parse_line(text, m) && m->start <= va &&
+			va < m->end;
+		begins = strchr(text, '\n');
+		*lines += begins;
 	}
 	if (f)
 		fclose(f);
+	return found;
+}
+
+static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
+{
+	int64_t lines = 0;
+	bool found = read_lines(maps, va, m, &lines);
+
 	spend_lines(lines);
 	return found;
+}
+
+/* The allowance limits the cost of this process's own regions, so it does not
+ * pay for a peer's lines. */
+static bool look_up_peer(int maps, uint64_t va, struct mr_file_mapping *m)
+{
+	int64_t lines = 0;
+
+	return read_lines(maps, va, m, &lines);
 }
 
 /* ---- ranges and files ---- */
@@ -177,8 +199,8 @@ static bool is_continued(const struct mr_file_mapping *m,
 }
 
 /* Finds the mapping of the whole range, if it is shared, may be read and has a
- * file.  The kernel may show one mapping as several lines: *m is all of them.
- */
+ * file.  The kernel may show one mapping as several lines: *m then joins those
+ * from the line that contains va to the line that contains the last byte. */
 static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 		     struct mr_file_mapping *m)
 {
@@ -360,7 +382,7 @@ bool mr_file_is(int pid, const struct share *what)
 	maps = open(path, O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return false;
-	how = can_be_asked(maps) ? ask_kernel : look_up;
+	how = can_be_asked(maps) ? ask_kernel : look_up_peer;
 	is_all = find_all(how, maps, what->va, what->bytes, &m);
 	close(maps);
 	return is_all && m.is_written >= !!what->is_written &&
