@@ -435,7 +435,8 @@ static bool flush_client(struct fabric_cm_client *c)
 {
 	bool stays =
 		!cmserver_has_output(c->client) || cmserver_output(c->client);
-	bool is_full = cmserver_has_output(c->client);
+	bool is_full = cmserver_has_output(c->client) &&
+		       !cmserver_lacks_memory(c->client);
 	struct epoll_event e = {.events = EPOLLIN | (is_full ? EPOLLOUT : 0),
 				.data.ptr = c};
 
@@ -484,6 +485,21 @@ static void settle_doubts(struct cm_host *h)
 	}
 }
 
+/* Returns when fabric_cm_turn has to serve the host again, though nothing
+ * happens. */
+static uint64_t deadline_of(const struct cm_host *h)
+{
+	uint64_t due_ns = cmserver_deadline(h->server);
+
+	list_for_each (l, &h->clients)
+		if (cmserver_lacks_memory(OF_CLIENTS(l)->client))
+			return bits_min_u64(due_ns,
+					    monotonic_ns() +
+						    CMSERVER_MEMORY_MS *
+							    UINT64_C(1000000));
+	return due_ns;
+}
+
 /* Finishes the turn of a host, and frees the host if nothing is left of it. */
 static void finish_host(struct cm_host *h)
 {
@@ -491,7 +507,7 @@ static void finish_host(struct cm_host *h)
 	list_for_each_safe (l, &h->clients)
 		if (!flush_client(OF_CLIENTS(l)))
 			fabric_cm_close(OF_CLIENTS(l));
-	h->due_ns = cmserver_deadline(h->server);
+	h->due_ns = deadline_of(h);
 	list_remove(&h->active);
 	if (!h->client_count && !cmserver_is_busy(h->server) &&
 	    !fabric_query_is_busy(h))

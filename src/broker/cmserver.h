@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connection management of a network namespace, or of a host of an emulated
- * subnet: it holds the conversations of cm/ over QP1 for all clients, and one
- * port space for all of them.  When a client dies, its conversations are
- * released, so that their peers are told, and its ports and listeners are
+ * subnet: it holds the conversations of cm/ over QP1 and the port spaces of
+ * rdma_cm (cm/ports.h) for all clients.  When a client dies, its conversations
+ * are released, so that their peers are told, and its ports and listeners are
  * freed.  Part of its caller's loop (the broker's, or that of the fabric's
  * process): one thread, no lock, no call waits.  All times are those of
  * CLOCK_MONOTONIC.
@@ -85,7 +85,9 @@ void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
  * caller calls cmserver_output when the client's socket has room. */
 bool cmserver_has_output(const struct cmserver_client *c);
 /* Has the last cmserver_output failed for a lack of memory?  If so, the caller
- * does not wait for room, but calls cmserver_output after a pause. */
+ * does not wait for room, but calls cmserver_output after CMSERVER_MEMORY_MS.
+ */
+#define CMSERVER_MEMORY_MS 20
 bool cmserver_lacks_memory(const struct cmserver_client *c);
 /* Sends as many of the messages that wait for the client as its socket takes.
  * False: the caller drops the client. */

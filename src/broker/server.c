@@ -26,10 +26,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CLAIM_MS  1000 /* between two attempts at a port that is held */
-#define MEMORY_MS 20   /* between two tries to send without memory */
-#define LOOK_MS	  1000 /* between two looks at a process without a pidfd */
-#define BACKLOG	  1024
+#define CLAIM_MS 1000 /* between two attempts at a port that is held */
+#define LOOK_MS	 1000 /* between two looks at a process without a pidfd */
+#define BACKLOG	 1024
 /* in one turn: messages of one client, and new connections */
 #define BATCH 16
 /* the most messages of a dead client: more than a socket holds */
@@ -454,7 +453,7 @@ static int conn_patience(const struct server *s, int wait)
 		else if (is_unseen(c))
 			wait = sooner_of(wait, LOOK_MS);
 		if (c->cm && cmserver_lacks_memory(c->cm))
-			wait = sooner_of(wait, MEMORY_MS);
+			wait = sooner_of(wait, CMSERVER_MEMORY_MS);
 	}
 	return wait;
 }

@@ -4,12 +4,60 @@
 #include "fabric_programs.h"
 
 #include <linux/sockios.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "broker/cm_inbox.h"
+#include "broker/cmserver.h"
 #include "tools/fabric_cm.h"
+#include "util/monotonic.h"
 #include "util/rlimit.h"
+
+/* ---- a server without memory for its messages ---- */
+
+enum { SENDS = 4 };
+
+/* Memory that the test shares with the process of the fabric. */
+static struct {
+	atomic_bool is_refused;
+	atomic_uint calls;     /* refused calls of sendmmsg */
+	uint64_t at_ns[SENDS]; /* when the first of them came */
+} * sends;
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *h, unsigned n, int flags);
+int __real_sendmmsg(int fd, struct mmsghdr *h, unsigned n, int flags);
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *h, unsigned n, int flags)
+{
+	unsigned calls;
+
+	if (!atomic_load(&sends->is_refused))
+		return __real_sendmmsg(fd, h, n, flags);
+	calls = atomic_load(&sends->calls);
+	if (calls < SENDS)
+		sends->at_ns[calls] = monotonic_ns();
+	atomic_store(&sends->calls, calls + 1);
+	errno = ENOBUFS;
+	return -1;
+}
+
+static void a_server_without_memory_pauses(void **state)
+{
+	struct program a = run_program("A", 1, 0);
+
+	atomic_store(&sends->is_refused, true);
+	post_message(&a, request_of(&a, NULL), CMPROTO_BIND, 0);
+	while (atomic_load(&sends->calls) < SENDS)
+		usleep(1000);
+	atomic_store(&sends->is_refused, false);
+	assert_int_equal(take_message(&a).err, 0);
+	for (size_t i = 1; i < SENDS; i++)
+		assert_true(sends->at_ns[i] - sends->at_ns[i - 1] >=
+			    (CMSERVER_MEMORY_MS - 1) * UINT64_C(1000000));
+	end_program(&a);
+}
 
 static void programs_of_two_hosts_connect(void **state)
 {
@@ -433,6 +481,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(programs_of_two_hosts_connect),
+		FABRIC_TEST(a_server_without_memory_pauses),
 		FABRIC_TEST(a_service_id_of_64_bits_has_one_listener),
 		FABRIC_TEST(two_ports_of_a_host_connect),
 		FABRIC_TEST(a_port_connects_to_itself),
@@ -453,5 +502,9 @@ int main(void)
 		FABRIC_TEST(a_program_may_take_the_class_of_the_cm),
 	};
 
+	sends = mmap(NULL, sizeof(*sends), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (sends == MAP_FAILED)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
