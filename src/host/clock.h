@@ -12,7 +12,9 @@
  *	  v		  v		  v
  *
  * The result never goes back.  As long as the counter's rate is constant, the
- * result is never ahead of the clock, and at most CLOCK_LAG_NS behind it.
+ * result is never ahead of the clock, and at most CLOCK_LAG_NS behind it.  A
+ * result from a reading that was interrupted may be behind by the length of the
+ * interruption, too.
  * Where the counter cannot be trusted, each call reads the clock.
  *
  * Owner and lock: those of the struct that has the clock: struct progress with
@@ -78,7 +80,9 @@ static inline uint64_t clock_ticks(void)
 void clock_init(struct clock *c);
 /* Takes a reading of the clock from the caller: the clock was `ns` at a time
  * when the counter was between `before` and `after`.  Returns the time when the
- * counter was `after`, in ns.  Makes no system call and reads no counter. */
+ * counter was `after`, in ns; if the reading was interrupted (clock.sure), a
+ * time between `before` and `after`.  Makes no system call and reads no
+ * counter. */
 uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 		    uint64_t after);
 /* Reads the clock, and returns the time now, in ns. */
