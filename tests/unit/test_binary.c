@@ -138,7 +138,7 @@ static void the_programs_own_folders_are_found(void **state)
 	rpath.dynamic[1] = rpath.dynamic[2];
 	assert_string_equal(read_bytes(&rpath, sizeof(rpath)).search, "/r:/s");
 	assert_string_equal(read_bytes(&none, sizeof(none)).search, "");
-	beyond.dynamic[0].d_un.d_val = (Elf64_Xword)-1;
+	beyond.dynamic[0].d_un.d_val = sizeof(beyond);
 	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
 	beyond.dynamic[0].d_un.d_val = 1;
 	beyond.dynamic[2].d_un.d_ptr = ADDRESS - 1;

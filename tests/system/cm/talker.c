@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * talker: makes connections without queue pairs, so that connection management
- * alone can notice a peer's end.  Prints a line per event.
+ * alone can notice a peer's end.  Prints a line per event, except in the modes
+ * "ignore" and "private-data".
  *
  *	talker serve ADDRESS PORT           accepts all requests
  *	talker refuse ADDRESS PORT          rejects all requests
@@ -107,6 +108,16 @@ static void listen_late(void)
 	bound_id = NULL;
 }
 
+/* Does this event say that a connection was not made? */
+static bool has_failed(enum rdma_cm_event_type event)
+{
+	return event == RDMA_CM_EVENT_REJECTED ||
+	       event == RDMA_CM_EVENT_UNREACHABLE ||
+	       event == RDMA_CM_EVENT_CONNECT_ERROR ||
+	       event == RDMA_CM_EVENT_ADDR_ERROR ||
+	       event == RDMA_CM_EVENT_ROUTE_ERROR;
+}
+
 /* Takes the next step of a connection after this event.  @refuses: requests are
  * rejected, not accepted.  Returns whether the connection is over. */
 static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
@@ -128,11 +139,7 @@ static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	else if (event == RDMA_CM_EVENT_DISCONNECTED)
 		rdma_disconnect(id);
 	check_need(!err, rdma_event_str(event));
-	return event == RDMA_CM_EVENT_REJECTED ||
-	       event == RDMA_CM_EVENT_UNREACHABLE ||
-	       event == RDMA_CM_EVENT_CONNECT_ERROR ||
-	       event == RDMA_CM_EVENT_ADDR_ERROR ||
-	       event == RDMA_CM_EVENT_DISCONNECTED ||
+	return has_failed(event) || event == RDMA_CM_EVENT_DISCONNECTED ||
 	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
 }
 
@@ -196,8 +203,7 @@ static void loop_connections(struct sockaddr_storage *to, int count)
 		begin_connect(to);
 		do {
 			event = take_event(false, &id);
-			if (event == RDMA_CM_EVENT_REJECTED ||
-			    event == RDMA_CM_EVENT_UNREACHABLE)
+			if (has_failed(event))
 				exit(1);
 		} while (event != RDMA_CM_EVENT_CONNECT_RESPONSE);
 		check_need(!rdma_disconnect(id), "rdma_disconnect");
