@@ -36,10 +36,11 @@ int u_fabric_query(struct fabric_proto *m, int *fd);
  * (u_fabric_query). */
 int u_fabric_has(const char *ca_name);
 /* Stores in *number the port that `portnum` of this ABI means.  0 means the
- * first active port; if there is none, the first port with a link; or else the
- * first port.  Returns 0; -ENODEV: the adapter has no such port; -EPROTO: the
- * range of port numbers in the fabric's answer is empty; or the -errno of
- * u_fabric_query. */
+ * first active port; if there is none, the first port whose link is up; or else
+ * the first port that is not disabled.  Returns 0; -ENODEV: the adapter has no
+ * such port, or portnum is 0 and all ports are disabled, which a sentence says;
+ * -EPROTO: the range of port numbers in the fabric's answer is empty; or the
+ * -errno of u_fabric_query. */
 int u_fabric_port(int portnum, uint32_t *number);
 /* Fills in *ca, which the caller releases by umad_release_ca.  Returns 0, or
  * -errno with errno set. */

@@ -10,9 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "umad/explain.h"
 #include "util/remedy.h"
 
-enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
+enum { STATE_ACTIVE = 4 };		      /* PortState */
+enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 }; /* PortPhysicalState */
+
+/* How well a port suits a program that names no port, as with rdma-core. */
+enum rank { RANK_DISABLED, RANK_NO_LINK, RANK_LINK_UP, RANK_ACTIVE };
 
 /* Makes a connection for one request, and closes it after the answer, which
  * replaces *m.  Returns 0 or -errno. */
@@ -70,31 +75,53 @@ int u_fabric_has(const char *ca_name)
 	return err;
 }
 
+static enum rank rank_of(const struct fabric_port *port)
+{
+	if (port->state == STATE_ACTIVE)
+		return RANK_ACTIVE;
+	if (port->phys_state == PHYS_LINK_UP)
+		return RANK_LINK_UP;
+	return port->phys_state == PHYS_DISABLED ? RANK_DISABLED : RANK_NO_LINK;
+}
+
+/* Stores in *number the first of the ports with the highest rank.  Returns 0;
+ * -ENODEV after a sentence: all ports are disabled; or another -errno. */
+static int choose_port(const struct fabric_ca *ca, uint32_t *number)
+{
+	enum rank best = RANK_DISABLED;
+
+	for (uint32_t i = ca->first_port;
+	     i <= ca->last_port && best < RANK_ACTIVE; i++) {
+		struct fabric_port port;
+		int err = ask_port(i, &port);
+
+		if (err)
+			return err;
+		if (rank_of(&port) > best) {
+			best = rank_of(&port);
+			*number = i;
+		}
+	}
+	if (best > RANK_DISABLED)
+		return 0;
+	u_say("umad: a call that names no port of " U_FABRIC_CA " fails with "
+	      "ENODEV: all ports of the adapter are disabled; name a port by "
+	      "its number, or enable a port from another host (ibportstate)");
+	return -ENODEV;
+}
+
 int u_fabric_port(int portnum, uint32_t *number)
 {
-	static const uint8_t least[] = {STATE_ACTIVE, STATE_INIT, 0};
 	struct fabric_ca ca;
 	int err = ask_ca(&ca);
 
 	if (err)
 		return err;
-	if (portnum > 0) {
-		*number = (uint32_t)portnum;
-		return portnum >= ca.first_port && portnum <= ca.last_port
-			       ? 0
-			       : -ENODEV;
-	}
-	for (size_t i = 0; !portnum && i < sizeof(least); i++) {
-		for (*number = ca.first_port; *number <= ca.last_port;
-		     ++*number) {
-			struct fabric_port port;
-
-			err = ask_port(*number, &port);
-			if (err || port.state >= least[i])
-				return err;
-		}
-	}
-	return -ENODEV;
+	if (!portnum)
+		return choose_port(&ca, number);
+	*number = (uint32_t)portnum;
+	return portnum >= ca.first_port && portnum <= ca.last_port ? 0
+								   : -ENODEV;
 }
 
 int u_fabric_get_port(uint32_t number, umad_port_t *port)

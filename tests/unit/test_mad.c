@@ -268,6 +268,76 @@ static void an_error_of_a_fabric_is_not_enodev(void **state)
 		}
 }
 
+enum { DOWN = 1, INIT, ARMED, ACTIVE };	     /* PortState */
+enum { POLLING = 2, DISABLED, LINK_UP = 5 }; /* PortPhysicalState */
+
+static struct fabric_port shown_ports[3]; /* of the fabric of serve_ports */
+
+/* Plays a fabric: answers questions for an adapter with shown_ports. */
+static void serve_ports(int listener)
+{
+	struct fabric_proto m;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (recv(fd, &m, sizeof(m), 0) != sizeof(m))
+			_exit(1);
+		m.err = 0;
+		if (m.kind == FABRIC_PROTO_CA)
+			m.ca = (struct fabric_ca){.first_port = 1,
+						  .last_port = 3};
+		else
+			m.port = shown_ports[(m.number - 1) % 3];
+		if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+			_exit(1);
+		close(fd);
+	}
+}
+
+/* As rdma-core's, libibumad prefers an active port, then a port with a link,
+ * then a port that is not disabled. */
+static void port_0_is_the_best_port_of_an_adapter(void **state)
+{
+	static const struct {
+		struct {
+			uint8_t state, phys_state;
+		} ports[3];
+		int chosen; /* a port's number, or -errno */
+	} cases[] = {
+		{{{DOWN, POLLING}, {ARMED, LINK_UP}, {ACTIVE, LINK_UP}}, 3},
+		{{{DOWN, DISABLED}, {INIT, LINK_UP}, {ARMED, LINK_UP}}, 2},
+		{{{DOWN, DISABLED}, {DOWN, DISABLED}, {DOWN, POLLING}}, 3},
+		{{{DOWN, POLLING}, {DOWN, POLLING}, {DOWN, POLLING}}, 1},
+		{{{DOWN, DISABLED}, {DOWN, DISABLED}, {DOWN, DISABLED}},
+		 -ENODEV},
+	};
+
+	for (size_t i = 0; i < 2 * TEST_COUNT(cases); i++) {
+		umad_port_t port;
+		pid_t fabric;
+		int got;
+
+		for (int k = 0; k < 3; k++) {
+			shown_ports[k].state = cases[i / 2].ports[k].state;
+			shown_ports[k].phys_state =
+				cases[i / 2].ports[k].phys_state;
+		}
+		fabric = start_fabric(serve_ports);
+		got = umad_get_port(i % 2 ? "advib0" : NULL, 0, &port);
+		if (!got) {
+			got = port.portnum;
+			umad_release_port(&port);
+		}
+		assert_int_equal(got, cases[i / 2].chosen);
+		/* the program may open a disabled port by its number */
+		assert_int_equal(umad_get_port("advib0", 1, &port), 0);
+		umad_release_port(&port);
+		end_fabric(fabric);
+	}
+}
+
 static void a_port_that_does_not_exist_has_no_issm_path(void **state)
 {
 	char path[64] = "";
@@ -518,6 +588,7 @@ int main(void)
 		cmocka_unit_test(an_adapter_is_a_pair_with_itself),
 		cmocka_unit_test(no_port_takes_datagrams),
 		cmocka_unit_test(an_error_of_a_fabric_is_not_enodev),
+		cmocka_unit_test(port_0_is_the_best_port_of_an_adapter),
 		cmocka_unit_test(a_port_that_does_not_exist_has_no_issm_path),
 		cmocka_unit_test(
 			a_message_that_another_process_takes_is_no_message),
