@@ -184,7 +184,8 @@ enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 		return SMA_NOT_MINE;
 	if (p->mad[2] != 1) { /* ClassVersion */
 		*status = STATUS_BAD_VERSION;
-		return SMA_ANSWER;
+		/* TrapRepress gets no answer */
+		return method == METHOD_TRAP_REPRESS ? SMA_SILENT : SMA_ANSWER;
 	}
 	key = check_mkey(&c, p, attribute);
 	if (key == MKEY_REFUSED)

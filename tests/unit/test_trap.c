@@ -413,6 +413,30 @@ static void a_port_has_several_traps_at_once(void **state)
 	assert_null(next_notice(&m));
 }
 
+static void count_packet(void *count, const uint8_t *p, size_t n)
+{
+	++*(int *)count;
+}
+
+/* A TrapRepress of an unknown ClassVersion ends no trap.  No TrapRepress gets
+ * an answer (IBTA 13.4.5). */
+static void trap_repress_of_an_unknown_version_is_dropped(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	int packets = 0;
+
+	set_without_key(w);
+	expect_trap(&m, 256, LID_B);
+	m.message[MAD_AT + 2] = 2;
+	fabric_watch(w->f, count_packet, &packets);
+	repress_last(&m);
+	assert_int_equal(packets, 1); /* the TrapRepress alone */
+	fabric_watch(w->f, NULL, NULL);
+	w->now_ms = trap_deadline(w->f);
+	expect_trap(&m, 256, LID_B);
+}
+
 static void a_port_that_knows_no_manager_sends_no_trap(void **state)
 {
 	struct world *w = *state;
@@ -456,6 +480,7 @@ int main(void)
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),
 		TEST(a_port_has_several_traps_at_once),
+		TEST(trap_repress_of_an_unknown_version_is_dropped),
 		TEST(a_port_that_knows_no_manager_sends_no_trap),
 		TEST(a_trap_ends_without_an_answer),
 	};
