@@ -80,6 +80,34 @@ def members(plan):
         yield from [member] if isinstance(member, steps.Step) else member
 
 
+class NoStep(Exception):
+    """A pattern of --only matches no step; the text is the message to the user."""
+
+
+def no_step(o, pattern, left_out):
+    """Returns the message about a @pattern of --only that matches no step."""
+    why = ["%s: left out: %s" % item for item in left_out.items()]
+    if o.quick:
+        why.append("--quick has few steps")
+    if o.against:
+        why.append("--against compares only the steps of adverb's RoCE devices "
+                   "on lo")
+    return ("adverb bench: --only '%s' matches neither the key nor the series "
+            "of a step%s; the option --list, without --only, names the steps" %
+            (pattern, " (%s)" % "; ".join(why) if why else ""))
+
+
+def select(plan, o, left_out=()):
+    """Returns the members of @plan of which a step is wanted.  Raises NoStep if
+    a pattern matches no step of the plan; @left_out says which steps the plan
+    lacks, and why."""
+    for pattern in o.only or ():
+        if not any(wanted(step, [pattern]) for step in members(plan)):
+            raise NoStep(no_step(o, pattern, dict(left_out)))
+    return [member for member in plan
+            if any(wanted(step, o.only) for step in members([member]))]
+
+
 ALONE_CORES = 0.15  # other programs that use fewer cores are ignored
 
 
@@ -202,8 +230,7 @@ def measure(o):
                          *steps.iwarp_over(maker, where)]
             except veth.Refused as why:
                 left_out["veth%d" % pair.mtu] = str(why)
-        plan = [member for member in plan
-                if any(wanted(step, o.only) for step in members([member]))]
+        plan = select(plan, o, left_out)
         if o.list:
             print("\n".join(step.key for step in members(plan)))
             return None
@@ -232,8 +259,9 @@ def measure_both(o):
     spaces = [veth.Loopback(), veth.Loopback()]
     try:
         new, old = (
-            [step for step in on_lo(steps.StepMaker(adverb, space.open()), o.quick)
-             if step.is_of_adverb() and wanted(step, o.only)]
+            select([step for step in on_lo(
+                steps.StepMaker(adverb, space.open()), o.quick)
+                    if step.is_of_adverb()], o)
             for adverb, space in zip((o.adverb, o.against), spaces))
         if o.list:
             print("\n".join(step.key for step in new))
@@ -260,6 +288,11 @@ def compare(o):
     print("\n".join([report.machine(data), "", *report.plain(rows)]))
     for what, why in data["left_out"].items():
         print("left out: %s: %s" % (what, why))
+    if len(rows) == 1:
+        sys.exit("adverb bench: --against has compared no step: " + (
+            "%s has no step with figures of two builds; make the file with "
+            "--against and --json" % o.source if o.source else
+            "no step has figures of both builds; the lines above say why"))
     return 1 if o.check and any(row[-1] == against.SLOWER
                                 for row in rows[1:]) else 0
 
@@ -288,6 +321,9 @@ def main():
     report.judge(data)
     print("\n".join(report.show(data)))
     write_json(data, o.json)
+    if not data["figures"]:
+        sys.exit("adverb bench: no step has a figure; the lines \"left out\" "
+                 "say why")
     if o.plots:
         report.write_plots(data, o.plots)
     if o.docs:
@@ -302,5 +338,8 @@ if __name__ == "__main__":
         sys.exit(main())
     except veth.Refused as why:
         sys.exit("adverb bench: --against needs network namespaces: %s" % why)
+    except NoStep as why:
+        print(why, file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -121,7 +121,7 @@ def program_for_namespaces_is_missing():
                 suite.need(name)
                 os.symlink(shutil.which(name), os.path.join(folder, name))
         r = suite.run([suite.adverb, "bench", "--retries", "0", "--rounds", "1",
-                       "--only", "crc32 sliced/64"], PATH=folder)
+                       "--only", "crc32/64"], PATH=folder)
         for mtu in 1500, 9000:
             if "left out: veth%d: %s is not installed" % (mtu, missing) \
                     not in r.output:
@@ -241,13 +241,13 @@ def readme_is_rewritten_only_by_a_whole_run():
 
 
 def threads_beside_processes():
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        raise Skip("the machine has one core")
     said = bench("--retries", "0", "--rounds", "1", "--only",
                  "* write 1 threads/64", "--only", "direct write 2 */64",
                  "--only", "mapped atomic 2 *", "--only", "adverb read 2 *",
                  "--only", "direct send 2 *")
-    cores = len(os.sched_getaffinity(0))
-    if cores < 2:
-        raise Skip("the machine has one core")
     rows = [line.split() for line in said.splitlines()]
     for row in (["direct", "write", "64"], ["adverb", "write", "64"],
                 ["mapped", "atomic", "8"], ["adverb", "read", "64"],
@@ -373,7 +373,57 @@ def two_builds_are_measured_in_turns():
         raise Fail("status %d, or no ratio" % r.status, r.output)
 
 
+def refuse(status, words, *options):
+    """Expects that bench ends with @status and prints all @words."""
+    r = suite.run([suite.adverb, "bench", *options], timeout=600)
+    if "needs network namespaces" in r.output:
+        raise Skip("no network namespace can be made")
+    if r.status != status or "Traceback" in r.output:
+        raise Fail("%s: status %d" % (" ".join(options), r.status), r.output)
+    for word in words:
+        if word not in r.output:
+            raise Fail("%s: no words: %s" % (" ".join(options), word),
+                       r.output)
+
+
+def pattern_without_steps_is_refused():
+    """A pattern that matches no step is refused also beside one that matches."""
+    only = ["--only", "eventfd", "--only", "no such step"]
+    why = ["--only 'no such step'", "--list"]
+    refuse(2, why, *only)
+    refuse(2, why, *only, "--list")
+    refuse(2, [*why, "--quick has few steps"], "--quick", *only)
+
+
+def pattern_without_compared_steps_is_refused():
+    """--against compares the steps on lo: none over a veth, and no raw limits."""
+    for pattern in "adverb write@veth*", "eventfd":
+        refuse(2, ["--only '%s'" % pattern, "on lo", "--list"], "--against",
+               suite.adverb, "--only", pattern)
+
+
+def without_figures_bench_fails():
+    """The other build cannot be run; the figures of FIGURES are of one build; and
+    in a file without figures there is nothing to show."""
+    refuse(1, ["compared no step", "left out: adverb 10000 queue pairs/8 against"],
+           "--against", "/no/such/adverb", "--retries", "0", "--rounds", "1",
+           "--only", "adverb 10000*")
+    refuse(1, ["compared no step", "--against and --json"], "--from",
+           invented(), "--against", suite.adverb)
+    path = suite.path("empty.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 1, "figures": {}, "left_out": {
+                       "adverb write": "ib_write_bw is not installed"}}, f)
+    refuse(1, ["no step has a figure"], "--from", path)
+
+
 suite.case("the raw limits give figures", raw_limits)
+suite.case("a pattern of --only that matches no step is refused",
+           pattern_without_steps_is_refused)
+suite.case("a pattern that matches no step of --against is refused",
+           pattern_without_compared_steps_is_refused)
+suite.case("bench fails if no step has a figure", without_figures_bench_fails)
 suite.case("a packet that is too long for a datagram is refused",
            long_packet_is_refused)
 suite.case("a stream whose receiver fails ends with exit status 1",
