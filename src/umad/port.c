@@ -145,14 +145,14 @@ static int add_port(int fd, int connection)
 	return err;
 }
 
-static int open_shielded(const char *ca_name, int portnum)
+static int open_shielded(const char *call, const char *ca_name, int portnum)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_OPEN};
 	int fd, connection, err;
 
 	if (!u_fabric_is_used() ||
 	    (ca_name && strcmp(ca_name, U_FABRIC_CA) != 0))
-		return u_no_port("umad_open_port");
+		return u_no_port(call);
 	err = u_fabric_port(portnum, &m.number);
 	if (err)
 		return fail_with(-err);
@@ -170,20 +170,26 @@ static int open_shielded(const char *ca_name, int portnum)
 }
 
 /* A thread that is cancelled after the fabric has opened the port, and before
- * the table has it, would leave the port open for ever. */
-int umad_open_port(const char *ca_name, int portnum)
+ * the table has it, would leave the port open for ever.  call: the function of
+ * the ABI that the program has called. */
+static int open_for(const char *call, const char *ca_name, int portnum)
 {
 	int cancel, fd;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	fd = open_shielded(ca_name, portnum);
+	fd = open_shielded(call, ca_name, portnum);
 	pthread_setcancelstate(cancel, NULL);
 	return fd;
 }
 
+int umad_open_port(const char *ca_name, int portnum)
+{
+	return open_for("umad_open_port", ca_name, portnum);
+}
+
 int umad_open_smi_port(const char *ca_name, int portnum)
 {
-	return umad_open_port(ca_name, portnum);
+	return open_for("umad_open_smi_port", ca_name, portnum);
 }
 
 static int close_shielded(int portid)

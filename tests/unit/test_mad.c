@@ -17,6 +17,7 @@
 
 #include "brought.h"
 #include "fabric/fabric_client.h"
+#include "said_by.h"
 #include "umad/newer.h"
 
 struct buffer {
@@ -131,6 +132,21 @@ static void no_port_takes_datagrams(void **state)
 	assert_int_equal(umad_open_port(NULL, 0), -ENODEV);
 	assert_int_equal(umad_open_port("adv0", 1), -ENODEV);
 	assert_int_equal(umad_poll(3, 0), -EINVAL);
+}
+
+static void open_ports(void)
+{
+	umad_open_smi_port("adv0", 1);
+	umad_open_port("adv0", 1); /* the same cause is not printed again */
+}
+
+static void a_failure_names_the_call_of_the_program(void **state)
+{
+	char text[512];
+
+	said_by(open_ports, text, sizeof(text));
+	assert_non_null(strstr(text, "umad_open_smi_port fails with ENODEV"));
+	assert_null(strstr(text, "umad_open_port"));
 }
 
 static void expect_port(const umad_port_t *port, __be64 node)
@@ -578,6 +594,8 @@ static int set_devices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first: a later test has this process print the sentence */
+		cmocka_unit_test(a_failure_names_the_call_of_the_program),
 		cmocka_unit_test(the_mad_follows_the_header),
 		cmocka_unit_test(an_address_is_in_network_order),
 		cmocka_unit_test(a_grh_is_set_and_removed),
