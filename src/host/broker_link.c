@@ -427,6 +427,17 @@ static void ask_again(void)
 	source_port_ask_again();
 }
 
+/* Says what becomes of open connections without a broker.  Packets come by the
+ * process's own socket, unless its class is from another user's broker, which
+ * has relayed them, or the successor does not know the class (-ESTALE). */
+static const char *fate_of_connections(void)
+{
+	if (broker.token || broker.err == -ESTALE)
+		return "packets may no longer reach this process; open "
+		       "connections that need packets then fail";
+	return "open connections continue without a broker";
+}
+
 /* Ends the questions that no broker has answered, since no broker can be used.
  * ALIVE about a peer of this host lets its connection continue until the
  * engine's patience ends. */
@@ -436,8 +447,8 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 
 	log_say(LOG_BROKER_ALONE, 0,
 		"the broker adverbd has died, and this process cannot use its "
-		"successor: %s; open connections continue without a broker",
-		broker.reason);
+		"successor: %s; %s",
+		broker.reason, fate_of_connections());
 	for (uint32_t i = 0; i < questions; i++) {
 		if (question[i].is_over)
 			question[kept++] = question[i];

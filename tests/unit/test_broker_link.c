@@ -2,6 +2,7 @@
 /* host/broker_link: a process asks the broker about other processes, also when
  * the broker does not read, or refuses the process. */
 #include "brokers.h"
+#include "said_by.h"
 
 #include "engine/inside.h"
 #include "host/host.h"
@@ -70,13 +71,14 @@ static int port_of_another(uint16_t *port)
 }
 
 /* Calls broker_link_turn until this process connects to the test's listener,
- * and then answers with PROTO_REFUSED. */
-static void refuse_there(struct engine *engine, int listener, uint64_t now_ns)
+ * and then answers with PROTO_REFUSED and err. */
+static void refuse_there(struct engine *engine, int listener, int err,
+			 uint64_t now_ns)
 {
 	struct proto word = {.magic = PROTO_MAGIC,
 			     .version = PROTO_VERSION,
 			     .kind = PROTO_REFUSED,
-			     .value = EUSERS,
+			     .value = (uint32_t)err,
 			     .why = "the test refuses"};
 	struct pollfd p = {listener, POLLIN, 0};
 	int fd;
@@ -90,6 +92,43 @@ static void refuse_there(struct engine *engine, int listener, uint64_t now_ns)
 	broker_link_woken();
 	broker_link_turn(engine, now_ns);
 	close(fd);
+}
+
+static int refusal; /* the errno by which the test refuses be_refused */
+
+/* The broker dies, and its successor refuses this process. */
+static void be_refused(void)
+{
+	struct engine engine = {0};
+	struct client other; /* for broker_of */
+
+	assert_true(broker_link_socket(-1, -1, PATIENCE_NS) >= 0);
+	open_or_fail(&other);
+	end_broker(broker_of(&other));
+	client_close(&other);
+	refuse_there(&engine, listen_there(), refusal, 1);
+}
+
+/* ESTALE: the successor does not know this process's class, so the class may be
+ * another process's. */
+static void a_refusal_says_whether_connections_continue(void **state)
+{
+	static const struct {
+		int err;
+		const char *words;
+	} cases[] = {
+		{EUSERS, "refuses; open connections continue"},
+		{ESTALE, "refuses; packets may no longer reach this process"},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+		char text[1024];
+
+		refusal = cases[i].err;
+		said_by(be_refused, text, sizeof(text));
+		if (!strstr(text, cases[i].words))
+			fail_msg("%d: %s", cases[i].err, text);
+	}
 }
 
 /* Stops the broker, and asks at now_ns whether d comes from a port of the user
@@ -130,7 +169,7 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 			      1);
 	end_broker(broker);
 	listener = listen_there();
-	refuse_there(&engine, listener, 1);
+	refuse_there(&engine, listener, EUSERS, 1);
 	assert_false(source_port_is_asking());
 	close(listener);
 	engine_sources_fini(&engine.sources);
@@ -178,7 +217,7 @@ static bool outlasts_broker(uint64_t later_ns)
 	source_port_answered(&engine, &answer, ANSWERED_NS);
 	end_broker(broker);
 	listener = listen_there();
-	refuse_there(&engine, listener, end_ns);
+	refuse_there(&engine, listener, EUSERS, end_ns);
 	first = is_believed(&engine, &d, qpn, end_ns);
 	/* without a broker, no class changes its owner */
 	assert_int_equal(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS),
@@ -231,7 +270,7 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	}
 	end_broker(broker);
 	listener = listen_there();
-	refuse_there(&engine, listener, 1);
+	refuse_there(&engine, listener, EUSERS, 1);
 	assert_true(broker_link_has_dead());
 	/* The thread that waits stops waiting when broker_link_changes returns
 	 * another number.  So a turn that keeps the report of the death must
@@ -416,6 +455,8 @@ static void a_question_of_an_earlier_connection_delays_the_next(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first: a later test has this process say the sentence */
+		cmocka_unit_test(a_refusal_says_whether_connections_continue),
 		cmocka_unit_test(a_peer_by_lid_is_not_asked_about),
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
