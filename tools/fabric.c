@@ -251,14 +251,16 @@ static int say_unreachable(const char *path, int err)
 			path);
 	else if (err == -EPERM)
 		fprintf(stderr,
-			"adverb: the fabric at %s belongs to another user; "
-			"start one of your own by adverb fabric FILE.\n",
+			"adverb: the program that listens at %s belongs to "
+			"another user, and is not used; start a fabric of your "
+			"own by adverb fabric FILE.\n",
 			path);
 	else if (err == -ETIMEDOUT)
 		fprintf(stderr,
-			"adverb: the fabric at %s does not answer; if its "
-			"process is stopped, continue the process (kill "
-			"-CONT).\n",
+			"adverb: the program that listens at %s does not "
+			"answer; if a fabric listens there and is stopped, "
+			"continue its process (kill -CONT); end any other "
+			"program.\n",
 			path);
 	else if (err == -ENAMETOOLONG)
 		fprintf(stderr,
@@ -268,8 +270,8 @@ static int say_unreachable(const char *path, int err)
 			path);
 	else
 		fprintf(stderr,
-			"adverb: the fabric at %s cannot be asked: %s; %s.\n",
-			path, fabric_client_reason(err),
+			"adverb: no fabric can be asked at %s: %s; %s.\n", path,
+			fabric_client_reason(err),
 			remedy_of(-err, "end the program that listens there, "
 					"and start a fabric by adverb fabric "
 					"FILE"));

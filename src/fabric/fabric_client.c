@@ -388,10 +388,11 @@ bool fabric_client_is_data(int fd)
 const char *fabric_client_reason(int err)
 {
 	if (err == -ECONNRESET || err == -EPIPE)
-		return "its process has ended or has closed the connection";
+		return "the process there has ended or has closed the "
+		       "connection";
 	if (err == -EPROTO)
-		return "it has sent a message that no fabric of this release "
-		       "of adverb sends";
+		return "the process there has sent a message that no fabric of "
+		       "this release of adverb sends";
 	return strerror(-err);
 }
 

@@ -82,10 +82,10 @@ size_t fabric_client_burst(int fd);
 /* Is fd a socket of the kind that a fabric makes for a data end and for
  * messages of connection management: a Unix socket of type SOCK_SEQPACKET? */
 bool fabric_client_is_data(int fd);
-/* Returns why a connection has ended: a clause in which "it" is the fabric, or
- * the text of strerror.  The string is valid until the thread's next call of
- * strerror.  err: the -errno of a call on the connection, or of
- * fabric_client_judge. */
+/* Returns why a connection has ended: a clause in which "there" is the path of
+ * the fabric's socket, or the text of strerror.  The string is valid until the
+ * thread's next call of strerror.  err: the -errno of a call on the connection,
+ * or of fabric_client_judge. */
 const char *fabric_client_reason(int err);
 /* Writes a sentence, without its full stop and with a NUL, to `text`, which has
  * `room` bytes.  It says why a program on the host `host` cannot use the fabric

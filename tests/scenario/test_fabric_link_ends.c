@@ -46,7 +46,7 @@ static void the_end_of_the_fabric_is_reported(void **state)
 	}
 	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
 	assert_non_null(strstr(text, fabric_peer_path));
-	assert_non_null(strstr(text, "its process has ended"));
+	assert_non_null(strstr(text, "the process there has ended"));
 	assert_non_null(
 		strstr(text, "(ADVERB_FABRIC_HOST=" FABRIC_PEER_HOST ")"));
 	assert_non_null(strstr(text, "adverb fabric FILE"));

@@ -127,7 +127,7 @@ static void a_fabric_that_frees_the_rings_has_ended(void **state)
 	dup2(old, STDERR_FILENO);
 	assert_true(fabric_link_has_ended());
 	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
-	assert_non_null(strstr(text, "its process has ended"));
+	assert_non_null(strstr(text, "the process there has ended"));
 	close(old);
 	close(file);
 	fabric_peer_end(&w);

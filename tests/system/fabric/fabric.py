@@ -535,7 +535,7 @@ def other_listeners_are_told():
         r = t.finish(p, system.HANG)
     os.unlink(path)
     expect(r.status == 1 and
-           "the fabric at %s cannot be asked: its process has ended or has closed the "
+           "no fabric can be asked at %s: the process there has ended or has closed the "
            "connection; end the program that listens there" % path in r.output,
            r.output, r)
 
