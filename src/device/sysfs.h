@@ -2,17 +2,13 @@
 /*
  * The tree that replaces /sys and /dev for RDMA devices.  It consists of real
  * folders and files in the user's runtime folder.  Programs find the tree by
- * ibdev_path, by ibv_get_sysfs_path and by the shim.  Each file is replaced
- * atomically by rename, because another process may be reading it.  A stamp in
- * the tree is a hash of the devices: the tree is written only if the stamp
- * differs.  Lock: the functions take their own; sysfs_write needs none.
+ * ibdev_path, by ibv_get_sysfs_path and by the shim.  sysfs_write.h writes the
+ * files.  Lock: the functions take their own.
  */
 #ifndef DEVICE_SYSFS_H
 #define DEVICE_SYSFS_H
 
 #include <stddef.h>
-
-#include "device/device.h"
 
 /* Returns the path of this process's tree, or NULL if the tree cannot be
  * written.  The first call writes the tree.  The string is valid until the
@@ -20,14 +16,6 @@
 const char *sysfs_path(void);
 /* Writes to `why` why sysfs_path has returned NULL, and what to do. */
 void sysfs_failure(char *why, size_t room);
-/*
- * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:
- * the folder has files but is no tree; or another -errno.  All files are
- * reached from the descriptor (util/folder.h).  The devices must be a copy,
- * since their ports are read without netif's lock, and their bytes of padding
- * must be 0, since the stamp is a hash of all bytes.
- */
-int sysfs_write(int fd, const struct device *devices, uint32_t count);
 /* Called after a change of the devices: writes this process's tree again if
  * sysfs_path has opened the tree's folder, even if sysfs_path has failed to
  * write the tree there.  If the program has closed the folder's descriptor, and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the folder of the synthesised sysfs tree, which device/sysfs.c writes
+ * Finds the folder of the synthesised sysfs tree, which device/sysfs.c makes
  * and the shim shows to the program.  Network namespaces differ in their
  * interfaces, so each has its own tree: the folder sysfs-N in the user's
  * runtime folder, where N is the inode of the namespace.  A host of a fabric

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* device/sysfs: the files of the synthesized tree that programs read, for
- * devices of the test. */
+/* device/sysfs, device/sysfs_write: the files of the synthesized tree that
+ * programs read, for devices of the test. */
 #include "test.h"
 
 #include "remove_tree.h"
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "device/sysfs.h"
+#include "device/sysfs_write.h"
 
 static char root[64];
 static struct device devices[2];

@@ -18,6 +18,7 @@
 #include "broker/proto.h"
 #include "broker/sysfs_gc.h"
 #include "device/sysfs.h"
+#include "device/sysfs_write.h"
 
 #define UNUSED_TREE "sysfs-12345" /* no namespace has this number */
 #define OF_FABRIC   "-0123456789abcdef"
