@@ -320,6 +320,15 @@ static inline void expect_heard(const char *sentence)
 		fail_msg("not said: %s\nbut: %s", sentence, text);
 }
 
+/* Fails unless the last broker got one BIND and this many LISTENs, and the ID
+ * has a handle of that broker. */
+static inline void expect_asked_once(const struct r_id *id, unsigned listens)
+{
+	assert_int_equal(id->handle, handle_of(PORT));
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_BIND], 1);
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_LISTEN], listens);
+}
+
 /* The setup of a group of tests: enters a network namespace, and begins the
  * thread of serve_clients there. */
 static inline int setup_broker(void **state)
