@@ -3,6 +3,7 @@
 #include "broker/client.h"
 
 #include "broker/client_send.h"
+#include "broker/client_wait.h"
 #include "broker/port_holder.h"
 #include "broker/fd_check.h"
 #include "broker/other_version.h"
@@ -21,30 +22,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* How long client_open goes on while it awaits no broker (awaits_broker).  In
- * all, client_open waits for OPEN_MS + client_want.patience_ms at most; the
- * time for which this process did not run is not counted (struct opening). */
-#define OPEN_MS 15000
-/* How long client_open waits before it tells the user that the broker is late:
- * LATE_MS if the broker is stopped, or sleeps while it starts; otherwise
- * SLOW_MS. */
-#define LATE_MS	    1000
-#define SLOW_MS	    5000
 #define ALONE_MS    1000 /* after a refusal, until the next attempt */
 #define WAIT_MAX_MS 1000 /* the longest wait between two attempts */
 /* If the dead broker was of another user, the time for which only that user's
  * programs start a broker: perhaps they do not trust a broker of this user. */
 #define OTHER_USER_MS 1000
-/* The longest poll.  If a poll took twice as long, this process was stopped or
- * got no processor. */
-#define NAP_MS 500
 
 #define INVALID_ANSWER                                                         \
 	"the broker adverbd gives an invalid answer: install one version of "  \
@@ -588,121 +576,10 @@ uint64_t client_due_ms(const struct client *c)
 	return c->due_ms;
 }
 
-/* Whether client_open fails now, since another try would fail too. */
-static bool is_final(const struct client *c)
-{
-	return c->state == CLIENT_ALONE ||
-	       (c->state == CLIENT_LOST && c->err != -EAGAIN &&
-		c->err != -EPIPE && c->err != -ECONNRESET &&
-		c->err != -ECONNREFUSED);
-}
-
-/* Whether a broker has yet to answer, or (-EAGAIN) another process is about to
- * start one, or this process has to wait before it starts one. */
-static bool awaits_broker(const struct client *c)
-{
-	return c->state == CLIENT_STARTING || is_greeting(c) ||
-	       c->err == -EAGAIN;
-}
-
-/* The deadlines of client_open, in milliseconds of CLOCK_MONOTONIC.  Each is
- * put off by the time for which this process did not run, since the silence of
- * a broker in that time means nothing. */
-struct opening {
-	/* when client_open gives up; put off while a broker is awaited */
-	uint64_t end_ms;
-	uint64_t last_ms;  /* the latest end_ms */
-	uint64_t began_ms; /* when client_open was called */
-	bool is_reported;  /* the user was told that the broker is late */
-};
-
-/* Waits until the broker has sent something or the client is due, for NAP_MS at
- * most.  If this process did not run meanwhile, puts the deadlines off. */
-static void await_welcome(struct client *c, struct opening *o)
-{
-	struct pollfd p = {client_fd(c), POLLIN, 0};
-	uint64_t began = monotonic_ms(), took;
-	uint64_t until = c->due_ms < o->end_ms ? c->due_ms : o->end_ms;
-	uint64_t left = until > began ? until - began : 0;
-
-	poll(&p, 1, left < NAP_MS ? (int)left : NAP_MS);
-	took = monotonic_ms() - began;
-	if (took < 2 * NAP_MS)
-		return;
-	o->end_ms += took;
-	o->last_ms += took;
-	o->began_ms += took;
-	c->start.began_ms += took;
-	c->start.limit_ms += took;
-	if (c->due_ms != UINT64_MAX)
-		c->due_ms += took;
-}
-
-/*
- * Returns what to tell the user about a broker that has not answered for ms
- * milliseconds; NULL: nothing yet.  A broker that sleeps while it starts is
- * slow by itself.  A broker that waits for a processor is delayed by other
- * programs, so the user is told of it later.
- */
-static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
-{
-	struct procfs_stat p = {0};
-	bool starts = c->state == CLIENT_STARTING, sleeps;
-
-	procfs_look(pid, &p);
-	sleeps = starts && p.state == 'S';
-	if (procfs_is_stopped(pid))
-		return "is stopped";
-	if (ms < SLOW_MS && !sleeps)
-		return NULL;
-	return starts ? "is slow to start" : "has not answered for 5 s";
-}
-
-static void tell_late(const struct client *c, struct opening *o, uint64_t now)
-{
-	bool starts = c->state == CLIENT_STARTING;
-	char text[128], who[24] = "";
-	const char *how;
-	pid_t pid;
-	uint64_t began = starts ? c->start.began_ms : o->began_ms;
-
-	if (o->is_reported || !c->say || now < began + LATE_MS)
-		return;
-	pid = starts ? c->start.broker : c->broker.visible_pid;
-	how = say_lateness(c, pid, now - began);
-	if (!how)
-		return;
-	o->is_reported = true;
-	if (pid)
-		snprintf(who, sizeof(who), ", process %d,", (int)pid);
-	snprintf(text, sizeof(text),
-		 "the broker adverbd%s %s: waiting for it as long as "
-		 "ADVERB_PATIENCE says",
-		 who, how);
-	c->say(CLIENT_SAYS_LATE, text);
-}
-
-/* Puts off the end of client_open while a broker is awaited, and tells the user
- * if the broker is late.  False: client_open fails. */
-static bool may_go_on(struct client *c, struct opening *o)
-{
-	uint64_t now = monotonic_ms();
-
-	if (awaits_broker(c) && now + OPEN_MS > o->end_ms)
-		o->end_ms = now + OPEN_MS;
-	if (o->end_ms > o->last_ms)
-		o->end_ms = o->last_ms;
-	if (c->state == CLIENT_STARTING || is_greeting(c))
-		tell_late(c, o, now);
-	return !is_final(c) && now < o->end_ms;
-}
-
 int client_open(struct client *c, const struct client_want *want,
 		const char **why)
 {
-	uint64_t now = monotonic_ms();
-	struct opening o = {now + OPEN_MS, now + OPEN_MS + want->patience_ms,
-			    now, false};
+	struct client_wait wait;
 	struct client_news news;
 
 	*c = (struct client){.unix_fd = -1,
@@ -713,15 +590,16 @@ int client_open(struct client *c, const struct client_want *want,
 			     .peer_wake_fd = want->peer_wake_fd,
 			     .patience_ms = want->patience_ms,
 			     .say = want->say};
+	client_wait_begin(&wait, want->patience_ms);
 	for (;;) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {
 			*why = "";
 			return 0;
 		}
-		if (!may_go_on(c, &o))
+		if (!client_wait_goes_on(c, &wait))
 			break;
-		await_welcome(c, &o);
+		client_wait_nap(c, &wait);
 	}
 	*why = c->reason ? c->reason : "the broker adverbd does not answer";
 	client_close(c);
