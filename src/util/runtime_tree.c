@@ -92,28 +92,24 @@ static int enter_own(struct tree_walk *w)
 {
 	struct runtime_tree *t = w->tree;
 	size_t len = strlen(t->path);
-	char name[32], before[sizeof(t->why)];
+	char name[32];
 	int err = walk_judge(&w->walk);
 
 	if (err)
 		return err;
-	memcpy(before, t->why, sizeof(before));
 	for (int i = 0; i < RUNTIME_TREE_NAMES; i++) {
 		snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
 			 (unsigned)geteuid(), i);
-		memcpy(t->why, before, sizeof(before));
+		t->why[0] = '\0';
 		err = set_path(w, len, "/", name);
 		if (err)
 			return err;
 		err = enter_named(w, name);
 		/* The name is taken by a link, a file, or a folder that is
 		 * another user's or that others can write to.  The kernel's own
-		 * EPERM leaves `why` as it was. */
-		if (err == -ENOTDIR ||
-		    (err == -EPERM && strcmp(t->why, before) != 0))
-			continue;
-		memcpy(t->why, before, sizeof(before));
-		return err;
+		 * EPERM leaves `why` empty. */
+		if (err != -ENOTDIR && (err != -EPERM || !t->why[0]))
+			return err;
 	}
 	snprintf(t->why, sizeof(t->why),
 		 "no name from %.*s/adverb-%u to %s is that of a folder of "
@@ -145,40 +141,69 @@ static int enter_base(struct tree_walk *w, const char *base)
 	return err ? err : enter_own(w);
 }
 
-/* Is the folder of XDG_RUNTIME_DIR the caller's?  su and sudo may leave the
- * variable set to another user's folder. */
-static bool is_session(struct tree_walk *w, const char *folder)
+/* Does the error say that the process or the machine has reached a limit, and
+ * nothing about a folder? */
+static bool is_limit(int err)
 {
-	bool is_own;
+	return remedy_of(-err, NULL) != NULL;
+}
 
-	if (!folder || !*folder)
-		return false;
-	is_own = !go_to_present(w, folder) && !judge_own(w);
+/* Walks to base, which XDG_RUNTIME_DIR names, as enter_base does.  Returns
+ * -ENOTDIR if the folder is not the caller's: su and sudo may leave the
+ * variable set to another user's folder. */
+static int enter_session(struct tree_walk *w, const char *base)
+{
+	int err = set_path(w, 0, "", base);
+
+	if (!err)
+		err = go_to_present(w, base);
+	if (!err)
+		err = judge_own(w);
+	if (!err)
+		return enter_own(w);
 	w->tree->why[0] = '\0';
-	return is_own;
+	return is_limit(err) ? err : -ENOTDIR;
+}
+
+/* Returns how much a user learns from why a base cannot be used: least from
+ * that it is missing, or not for this user; most from a check that failed. */
+static int rank_failure(const struct runtime_tree *t, int err)
+{
+	if (t->why[0])
+		return 3;
+	return err == -ENOTDIR ? 0 : err == -EACCES ? 1 : 2;
 }
 
 /* Walks to the user's runtime folder in the first base where it exists or can
- * be created.  /run is tried for root only, since only root can write there. */
+ * be created.  /run is tried for root only, since only root can write there.
+ * If there is none, sets the path, and perhaps `why`, of the base from which
+ * the user learns most.  A limit ends the search: in the next base there may be
+ * another tree. */
 static int enter_default(struct tree_walk *w)
 {
 	const char *session = secure_getenv("XDG_RUNTIME_DIR");
-	const char *const base[] = {
-		is_session(w, session) ? session : "",
-		geteuid() ? "" : "/run",
-		"/tmp",
-		"/dev/shm",
-	};
-	int worst = -EACCES;
+	const char *const base[] = {session ? session : "",
+				    geteuid() ? "" : "/run", "/tmp",
+				    "/dev/shm"};
+	struct runtime_tree *t = w->tree, told;
+	int worst = 0;
 
 	for (size_t i = 0; i < sizeof(base) / sizeof(*base); i++) {
-		int err = *base[i] ? enter_base(w, base[i]) : worst;
+		int err;
 
-		if (!err || err == -ENOENT)
+		if (!*base[i])
+			continue;
+		t->why[0] = '\0';
+		err = i ? enter_base(w, base[i]) : enter_session(w, base[i]);
+		if (!err || err == -ENOENT || is_limit(err))
 			return err;
-		if (err == -EPERM)
+		if (!worst ||
+		    rank_failure(t, err) >= rank_failure(&told, worst)) {
+			told = *t;
 			worst = err;
+		}
 	}
+	*t = told;
 	return worst;
 }
 
@@ -272,6 +297,18 @@ static int enter_home(struct tree_walk *w)
 	return err ? err : judge_own(w);
 }
 
+/* Sets t->why for an error of the kernel, unless a check has set it. */
+static void note_error(struct runtime_tree *t, int err)
+{
+	if (t->why[0])
+		return;
+	if (err == -ENOENT)
+		snprintf(t->why, sizeof(t->why), "%s is not there", t->path);
+	else
+		snprintf(t->why, sizeof(t->why), "%s cannot be written: %s",
+			 t->path, strerror(-err));
+}
+
 /* Walks to a folder by `enter`.  Returns 0, with t->why empty; or sets t->why
  * and returns -errno. */
 static int look_at_folder(struct tree_walk *w,
@@ -287,13 +324,10 @@ static int look_at_folder(struct tree_walk *w,
 			 "no tree");
 	else
 		err = enter(w);
-	if (!err)
+	if (err)
+		note_error(t, err);
+	else
 		t->why[0] = '\0';
-	else if (err == -ENOENT) /* replaces the reason of an earlier base */
-		snprintf(t->why, sizeof(t->why), "%s is not there", t->path);
-	else if (!t->why[0])
-		snprintf(t->why, sizeof(t->why), "%s cannot be written: %s",
-			 t->path, strerror(-err));
 	return err;
 }
 
@@ -327,6 +361,8 @@ int runtime_tree_make(struct runtime_tree *t)
 				  O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
 		err = fd < 0 ? -errno : (int)fd;
+		if (fd < 0)
+			note_error(t, err);
 	}
 	walk_end(&w.walk);
 	return err;

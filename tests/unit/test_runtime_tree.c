@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -414,21 +415,22 @@ static void a_session_folder_with_too_long_a_path_is_not_used(void **state)
 	assert_null(strstr(path, base));
 }
 
-static bool is_forbidden;
+/* the error of mkdirat; 0: mkdirat works */
+static int mkdir_error;
 /* how often mkdirat was called in base for a name other than the first name */
 static int numbered;
 
-/* Replaces libc's mkdirat.  With is_forbidden, fails with EPERM. */
+/* Replaces libc's mkdirat.  Fails if mkdir_error is set. */
 int mkdirat(int fd, const char *name, mode_t mode)
 {
 	struct stat folder, at;
 
-	if (!is_forbidden)
+	if (!mkdir_error)
 		return (int)syscall(SYS_mkdirat, fd, name, mode);
 	if (!stat(base, &folder) && !fstat(fd, &at) &&
 	    folder.st_ino == at.st_ino)
 		numbered += strcmp(name, strrchr(own_folder(0), '/') + 1) != 0;
-	errno = EPERM;
+	errno = mkdir_error;
 	return -1;
 }
 
@@ -436,11 +438,81 @@ int mkdirat(int fd, const char *name, mode_t mode)
 static void
 a_folder_that_the_kernel_forbids_is_not_one_of_another_user(void **state)
 {
-	is_forbidden = true;
+	mkdir_error = EPERM;
 	runtime_tree_make(&tree);
-	is_forbidden = false;
+	mkdir_error = 0;
 	assert_int_equal(numbered, 0);
 	assert_null(strstr(tree.why, "no name from"));
+}
+
+/* Makes base the root of the file system of this process, in which there is
+ * none of the folders that are tried after that of XDG_RUNTIME_DIR. */
+static bool root_at_base(void)
+{
+	setenv("XDG_RUNTIME_DIR", "/", 1);
+	return (!geteuid() || !unshare(CLONE_NEWUSER)) && !chroot(base) &&
+	       !chdir("/");
+}
+
+static int is_told_of_a_full_disk(void)
+{
+	if (!root_at_base())
+		return 77;
+	mkdir_error = ENOSPC;
+	return runtime_tree_make(&tree) == -ENOSPC &&
+	       strstr(tree.why, "/adverb-") == tree.why + 1 &&
+	       strstr(tree.why, "No space left on device");
+}
+
+/* Where no other folder can hold the tree, the user reads of the one that is
+ * full, and not of those that are missing. */
+static void a_full_disk_is_the_reason(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(is_told_of_a_full_disk());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP_FOR("this user cannot change the root of a process");
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_string_equal(runtime_tree_remedy(ENOSPC), "make room there");
+}
+
+/* Looks for the tree with `count` free descriptors. */
+static int make_with_descriptors(rlim_t count)
+{
+	int first = open("/", O_RDONLY | O_CLOEXEC), err;
+	struct rlimit was, few;
+
+	assert_int_equal(close(first), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){(rlim_t)first + count, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	err = runtime_tree_make(&tree);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	return err;
+}
+
+/* A process without free descriptors takes no other folder, either. */
+static void too_few_descriptors_are_the_reason(void **state)
+{
+	rlim_t count = 0;
+	int fd;
+
+	while ((fd = make_with_descriptors(count)) < 0) {
+		assert_int_equal(fd, -EMFILE);
+		assert_non_null(strstr(tree.why, "Too many open files"));
+		assert_ptr_equal(strstr(tree.why, base), tree.why);
+		assert_true(++count < 8);
+	}
+	close(fd);
+	assert_true(count > 1);
+	assert_ptr_equal(strstr(tree.path, own_folder(0)), tree.path);
+	assert_string_equal(runtime_tree_remedy(EMFILE), "raise ulimit -n");
 }
 
 int main(void)
@@ -448,6 +520,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_folder_that_the_kernel_forbids_is_not_one_of_another_user),
+		T(a_full_disk_is_the_reason),
+		T(too_few_descriptors_are_the_reason),
 		T(the_tree_is_made_in_the_sessions_folder),
 		T(a_name_that_is_not_ours_is_passed_over),
 		T(with_no_name_left_the_next_folder_is_taken),
