@@ -255,6 +255,8 @@ static const char *chosen_folder(void)
 
 const char *runtime_tree_remedy(int err)
 {
+	if (getauxval(AT_SECURE)) /* such a program reads no variable */
+		return "let a user who has these rights start the program";
 	if (err == ENOSPC || err == EDQUOT)
 		return "make room there";
 	return remedy_of(err, chosen_folder()

@@ -6,11 +6,13 @@
 #include "remove_tree.h"
 #include "util/runtime_tree.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,12 +22,15 @@
 
 static char base[64];
 static struct runtime_tree tree;
+/* the process has more rights than its caller */
+static bool is_secure;
 
 static int set_up(void **state)
 {
 	unsetenv("ADVERB_SYSFS");
 	unsetenv("ADVERB_RUNTIME");
 	umask(022);
+	is_secure = false;
 	strcpy(base, "/tmp/adverb-tree-XXXXXX");
 	if (!mkdtemp(base))
 		return -1;
@@ -515,6 +520,27 @@ static void too_few_descriptors_are_the_reason(void **state)
 	assert_string_equal(runtime_tree_remedy(EMFILE), "raise ulimit -n");
 }
 
+/* Replaces libc's getauxval. */
+unsigned long getauxval(unsigned long type)
+{
+	unsigned long (*next)(unsigned long type);
+
+	if (type == AT_SECURE)
+		return is_secure;
+	*(void **)&next = dlsym(RTLD_NEXT, "getauxval");
+	return next(type);
+}
+
+/* Such a program reads no variable, so none is the remedy. */
+static void a_program_with_more_rights_is_told_no_variable(void **state)
+{
+	is_secure = true;
+	expect_none(-EPERM, "more rights than its caller");
+	assert_null(strstr(runtime_tree_remedy(EPERM), "ADVERB_"));
+	is_secure = false;
+	assert_non_null(strstr(runtime_tree_remedy(EPERM), "ADVERB_RUNTIME"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -522,6 +548,7 @@ int main(void)
 		T(a_folder_that_the_kernel_forbids_is_not_one_of_another_user),
 		T(a_full_disk_is_the_reason),
 		T(too_few_descriptors_are_the_reason),
+		T(a_program_with_more_rights_is_told_no_variable),
 		T(the_tree_is_made_in_the_sessions_folder),
 		T(a_name_that_is_not_ours_is_passed_over),
 		T(with_no_name_left_the_next_folder_is_taken),
