@@ -167,6 +167,46 @@ static void a_tree_that_cannot_be_listed_keeps_no_descriptor(void **state)
 	remove_tree(&t);
 }
 
+static void files_are_due_a_second_after_the_last_write(void **state)
+{
+	struct counter_files files;
+	struct tree t;
+
+	make_tree(&t);
+	counter_files_init(&files);
+	files.is_due = true;
+	assert_int_equal(counter_files_due(&files, 5000), -1); /* no tree */
+	counter_files_tree(&files, dup(t.fd));
+	assert_int_equal(counter_files_due(&files, 5000), 0);
+	counter_files_write(&files, 5000);
+	assert_int_equal(counter_files_due(&files, 5000), -1);
+	counter_files_end(&files, -1); /* a process has ended */
+	assert_int_equal(counter_files_due(&files, 5001), 999);
+	assert_int_equal(counter_files_due(&files, 5999), 1);
+	assert_int_equal(counter_files_due(&files, 6000), 0);
+	counter_files_close(&files);
+	remove_tree(&t);
+}
+
+/* Each reader has the files written once a second for a minute. */
+static void files_are_due_for_a_minute_after_a_reader(void **state)
+{
+	struct counter_files files;
+	struct tree t;
+
+	make_tree(&t);
+	counter_files_init(&files);
+	counter_files_tree(&files, dup(t.fd));
+	counter_files_looked(&files, 10000);
+	counter_files_write(&files, 10000);
+	assert_int_equal(counter_files_due(&files, 10001), 999);
+	counter_files_write(&files, 69000);
+	assert_int_equal(counter_files_due(&files, 69999), 1);
+	assert_int_equal(counter_files_due(&files, 70000), -1);
+	counter_files_close(&files);
+	remove_tree(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +215,8 @@ int main(void)
 		cmocka_unit_test(
 			a_tree_that_cannot_be_listed_keeps_no_descriptor),
 		cmocka_unit_test(a_file_that_cannot_be_written_is_tried_again),
+		cmocka_unit_test(files_are_due_a_second_after_the_last_write),
+		cmocka_unit_test(files_are_due_for_a_minute_after_a_reader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
