@@ -374,6 +374,55 @@ static void a_folder_of_other_things_is_left_alone(void **state)
 	assert_int_equal(write_tree(1), 0);
 }
 
+/* Returns 0 if the reason why root holds no tree, with the remedy, has the text
+ * `want`. */
+static int look_for_failure(const char *want)
+{
+	char why[512] = "";
+	bool is_usable;
+
+	setenv("ADVERB_DEVICES", "lo", 1);
+	setenv("ADVERB_SYSFS", root, 1);
+	is_usable = sysfs_path();
+	sysfs_failure(why, sizeof(why));
+	if (!is_usable && strstr(why, want))
+		return 0;
+	fprintf(stderr, "it says: %s\n", why);
+	return 1;
+}
+
+/* Calls look_for_failure in a child, since a process writes its tree only once.
+ * The child may have `files` descriptors. */
+static void expect_failure(const char *want, rlim_t files)
+{
+	const struct rlimit limit = {files, files};
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(setrlimit(RLIMIT_NOFILE, &limit) ||
+		      look_for_failure(want));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void a_failure_has_its_remedy(void **state)
+{
+	expect_failure("cannot be written: Too many open files; raise ulimit "
+		       "-n",
+		       0);
+	assert_int_equal(chmod(root, 0777), 0);
+	expect_failure("; set ADVERB_SYSFS to an empty or a new folder that "
+		       "you alone can write",
+		       64);
+	assert_int_equal(chmod(root, 0700), 0);
+	assert_int_equal(mkdir(path_of("mine"), 0755), 0);
+	expect_failure("contains files that are not adverb's; set ADVERB_SYSFS "
+		       "to an empty or a new folder that you alone can write",
+		       64);
+}
+
 /* Checks that the file outside the tree, which a link in the tree names, is
  * unchanged. */
 static void expect_untouched(const char *outside)
@@ -419,6 +468,9 @@ static void links_in_a_tree_are_not_followed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first: a child must not inherit a tree that is written */
+		cmocka_unit_test_setup_teardown(a_failure_has_its_remedy,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			the_tree_has_the_files_that_programs_read, set_up,
 			tear_down),
