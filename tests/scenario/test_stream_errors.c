@@ -266,6 +266,26 @@ static void a_region_deregistered_during_a_read_ends_the_stream(void **state)
 	joined_part(&j);
 }
 
+/* A segment is judged by its header, and its payload is placed as it comes.
+ * The region is deregistered when a part of the payload has come. */
+static void a_region_deregistered_within_a_segment_ends_the_stream(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	memset(joined_bytes(&j, 0), 0xee, 1000);
+	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 1000, 0);
+	joined_fill(&j, 0);
+	joined_deliver(&j, 1, 600);
+	assert_int_equal(joined_bytes(&j, 1)[500], 0xee);
+	mr_free(&j.d->side[1].hca, j.d->side[1].mr);
+	joined_run(&j);
+	joined_terminated(&j, TERMINATE_STAG);
+	for (int i = 600; i < 1000; i++)
+		assert_int_equal(joined_bytes(&j, 1)[i], 0);
+	joined_part(&j);
+}
+
 /* The queue pair, not the region, loses the right while the response is sent.
  */
 static void a_right_withdrawn_during_a_read_ends_the_stream(void **state)
@@ -497,6 +517,8 @@ int main(void)
 		cmocka_unit_test(a_send_that_is_too_long_fails_its_receive),
 		cmocka_unit_test(
 			a_region_deregistered_during_a_read_ends_the_stream),
+		cmocka_unit_test(
+			a_region_deregistered_within_a_segment_ends_the_stream),
 		cmocka_unit_test(
 			a_response_that_cannot_be_stored_names_its_request),
 		cmocka_unit_test(
