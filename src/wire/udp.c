@@ -196,7 +196,10 @@ uint32_t udp_buffer_bytes(const struct udp_socket *u)
 
 bool udp_is_ours(struct udp_socket *u)
 {
-	if (!fd_identity_holds(u->fd) || !fd_identity_holds(u->tx.fd))
+	bool sends_apart = u->tx.fd != u->fd;
+
+	if (!fd_identity_holds(u->fd) ||
+	    (sends_apart && !fd_identity_holds(u->tx.fd)))
 		shared_store(&u->is_lost, true);
 	return !shared_load(&u->is_lost);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host/waitset: how a thread waits when the kernel refuses to add descriptors
  * to an epoll set, when the program has closed descriptors, when a peer reads
- * the eventfd first, or while the process is stopped and continued. */
+ * the eventfd first, or while the process is stopped and continued; and how
+ * often a wait checks the descriptors. */
 #include "test.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +63,36 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	assert_int_equal(fcntl(robbed_fd, F_SETFL, 0), 0);
 	assert_int_equal(read(robbed_fd, &value, sizeof(value)), sizeof(value));
 	return count;
+}
+
+static int looks; /* how often fstat(2) was called */
+
+int __real_fstat64(int fd, struct stat64 *st);
+int __wrap_fstat64(int fd, struct stat64 *st);
+
+int __wrap_fstat64(int fd, struct stat64 *st)
+{
+	looks++;
+	return __real_fstat64(fd, st);
+}
+
+/* A thread that sleeps for each message checks the descriptors before each
+ * wait. */
+static void a_wait_looks_once_at_each_descriptor(void **state)
+{
+	static struct progress p;
+	struct waitset in = {.fd = -1};
+
+	p.wake.fd = fd_identity_note(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = fd_identity_note(udp_unbound());
+	waitset_open(&in, &p);
+	looks = 0;
+	assert_int_equal(waitset_wait(&in, &p, UINT64_MAX, POLLIN), 0);
+	assert_int_equal(looks, 2);
+	waitset_close(&in);
+	fd_identity_close(p.wire.fd);
+	fd_identity_close(p.wake.fd);
 }
 
 /* The first stream has come, so waitset_wait makes a new epoll set.  The kernel
@@ -231,6 +263,7 @@ static void a_stop_ends_no_wait_that_a_handler_may_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wait_looks_once_at_each_descriptor),
 		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
 		cmocka_unit_test(a_reused_number_does_not_end_the_use_of_epoll),
 		cmocka_unit_test(a_nap_without_its_descriptor_is_no_busy_loop),
