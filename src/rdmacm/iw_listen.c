@@ -119,6 +119,48 @@ int r_iw_listen(struct r_id *id, int backlog)
 		      text, strerror(-err));
 }
 
+/* Returns what the user can do if a listener pauses because of `err`. */
+static const char *pause_remedy(int err)
+{
+	switch (err) {
+	case EMFILE:
+		return "raise the limit of descriptors (ulimit -n)";
+	case ENOSPC:
+		return "raise fs.epoll.max_user_watches";
+	default:
+		return "the host has too little memory or too few "
+		       "descriptors, so end other programs";
+	}
+}
+
+/* No descriptor, no memory or no place in an epoll set is left.  No event tells
+ * when that changes, so the listener tries again after PAUSE_NS. */
+static void pause_listener(struct r_iw *l, int err)
+{
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_listen: a connection to %s has to wait, since it cannot be "
+	      "accepted: %s; %s",
+	      r_addr_text(&l->id->base.route.addr.src_addr, text),
+	      strerror(err), pause_remedy(err));
+	r_iw_watch(l, 0);
+	r_iw_set_timer(l, monotonic_ns() + PAUSE_NS);
+}
+
+/* Has the thread accept the connections to the listener.  Pauses the listener
+ * if the kernel refuses to add its socket to the epoll set.  Leaves errno
+ * unchanged. */
+static void resume_listener(struct r_iw *l)
+{
+	int before = errno;
+
+	errno = 0;
+	r_iw_watch(l, EPOLLIN);
+	if (!l->watched && (errno == ENOMEM || errno == ENOSPC))
+		pause_listener(l, errno);
+	errno = before;
+}
+
 static void serve_listener(struct r_iw *l, bool is_due);
 
 static const struct r_iw_role listener_role = {.serve = serve_listener};
@@ -128,7 +170,7 @@ void r_iw_serve(struct r_id *id)
 	r_take();
 	r_iw_enter(id->iw, R_IW_LISTENING, &listener_role);
 	id->state.is_listening = true;
-	r_iw_watch(id->iw, EPOLLIN);
+	resume_listener(id->iw);
 	r_give();
 }
 
@@ -174,7 +216,7 @@ void r_iw_leave_listener(struct r_iw *iw)
 		l->queue.waiting--;
 	}
 	if (l->queue.waiting < l->queue.backlog)
-		r_iw_watch(l, EPOLLIN);
+		resume_listener(l);
 }
 
 /* Removes the listener l, which is about to be freed, from the object. */
@@ -298,23 +340,6 @@ static bool must_wait(struct r_iw *l)
 	return true;
 }
 
-/* No descriptor or no memory is left.  No event tells when that changes, so the
- * listener tries again after PAUSE_NS. */
-static void pause_listener(struct r_iw *l, int err)
-{
-	char text[R_ADDR_TEXT];
-
-	r_say("rdma_listen: a connection to %s has to wait, since it cannot be "
-	      "accepted: %s%s",
-	      r_addr_text(&l->id->base.route.addr.src_addr, text),
-	      strerror(err),
-	      err == EMFILE ? "; raise the limit of descriptors (ulimit -n)"
-			    : "; the host has too little memory or too few "
-			      "descriptors, so end other programs");
-	r_iw_watch(l, 0);
-	r_iw_set_timer(l, monotonic_ns() + PAUSE_NS);
-}
-
 /* Takes a connection of the listener.  Returns its descriptor, or -1 and
  * errno. */
 static int take_connection(struct r_iw *l, struct sctp_news *news)
@@ -362,7 +387,7 @@ static void accept_ready(struct r_iw *l)
 static void serve_listener(struct r_iw *l, bool is_due)
 {
 	if (is_due)
-		r_iw_watch(l, EPOLLIN);
+		resume_listener(l);
 	else
 		accept_ready(l);
 }
@@ -477,7 +502,7 @@ static void make_request(struct r_iw *iw)
 	l->queue.halves_count--;
 	l->queue.waiting++;
 	if (l->queue.waiting < l->queue.backlog)
-		r_iw_watch(l, EPOLLIN);
+		resume_listener(l);
 }
 
 /* Closes a half whose request is wrong or has not come in time. */

@@ -4,7 +4,8 @@
  * the connections that only the thread could continue fail with an event.
  * Files of the program are left alone.  A deadline wakes the thread.  A request
  * is sent as soon as the connection is made.  After a request has come, some
- * time passes before the thread waits for the end of that connection. */
+ * time passes before the thread waits for the end of that connection.  A
+ * listener that the kernel refuses to watch tries again. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -59,6 +60,23 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 		poll(&come, 1, TEST_WAIT_MS);
 	errno = err;
 	return taken;
+}
+
+/* The next call of epoll_ctl that adds a socket fails with this error; 0: no
+ * call fails. */
+static _Atomic int add_error;
+
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	int err = op == EPOLL_CTL_ADD ? atomic_exchange(&add_error, 0) : 0;
+
+	if (!err)
+		return __real_epoll_ctl(epoll, op, fd, event);
+	errno = err;
+	return -1;
 }
 
 /* This thread has sent something. */
@@ -432,6 +450,26 @@ static struct r_id *take_request(struct r_id *listener, int *peer)
 	return id;
 }
 
+/* No event tells when the kernel adds sockets to the epoll set again. */
+static void a_listener_that_the_kernel_does_not_watch_tries_again(void **state)
+{
+	static const int errors[] = {ENOSPC, ENOMEM};
+
+	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
+		struct r_id *listener = id_to(0), *id;
+		int peer;
+
+		open_channel();
+		add_error = errors[i];
+		id = take_request(listener, &peer);
+		assert_int_equal(add_error, 0);
+		rdma_destroy_id(&id->base);
+		rdma_destroy_id(&listener->base);
+		close(peer);
+		close(channel.base.fd);
+	}
+}
+
 static uint32_t watched_of(const struct r_id *id)
 {
 	uint32_t watched;
@@ -710,6 +748,8 @@ int main(void)
 		cmocka_unit_test(an_epoll_set_of_the_program_is_left_alone),
 		cmocka_unit_test(an_earlier_deadline_wakes_the_thread),
 		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
+		cmocka_unit_test(
+			a_listener_that_the_kernel_does_not_watch_tries_again),
 		cmocka_unit_test(
 			a_request_that_is_left_alone_is_withdrawn_in_the_end),
 		cmocka_unit_test(
