@@ -14,20 +14,65 @@
 #include "util/map.h"
 
 #define TARGETS_MAX 1024 /* the most links; other targets get packets */
+#define LOOKS	    2	 /* links to look at for each new link */
 
 static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 {
 	return q->direct.targets ? map_find(q->direct.targets, qpn) : NULL;
 }
 
-static struct target_ref *add_target(const struct ibt *t, struct ibt_qp *q,
+static void drop_target(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
+{
+	map_remove(q->direct.targets, l->qpn);
+	if (q->direct.link == l)
+		q->direct.link = NULL;
+	initiator_release(t, l);
+}
+
+/* Should l, a link of q, be given up?  q may wait for q->direct.link.  A link
+ * without an owner tells only that packets go to its target. */
+static bool is_useless(const struct ibt_qp *q, const struct target_ref *l)
+{
+	if (l == q->direct.link)
+		return false;
+	if (l->owner)
+		return target_has_ended(l);
+	return l->path == IBT_PATH_PACKETS &&
+	       q->direct.targets->count == TARGETS_MAX;
+}
+
+/* Looks at the next links of q, and gives up those that are useless: a program
+ * may never again send to a target that has ended, and each such link keeps a
+ * descriptor and a mapping.  Two looks for each new link find these links
+ * faster than new links are added. */
+static void drop_useless(struct ibt *t, struct ibt_qp *q)
+{
+	uint32_t *at = &q->direct.looked_at;
+
+	for (uint32_t i = 0; i < LOOKS; i++) {
+		struct target_ref *l = map_next(q->direct.targets, at);
+
+		if (!l) {
+			*at = 0;
+		} else if (is_useless(q, l)) {
+			drop_target(t, q, l);
+			/* map_remove may have moved another link to the slot */
+			--*at;
+		}
+	}
+}
+
+static struct target_ref *add_target(struct ibt *t, struct ibt_qp *q,
 				     uint32_t qpn)
 {
 	struct target_ref *l;
 
 	if (!q->direct.targets)
 		q->direct.targets = calloc(1, sizeof(*q->direct.targets));
-	if (!q->direct.targets || q->direct.targets->count == TARGETS_MAX)
+	if (!q->direct.targets)
+		return NULL;
+	drop_useless(t, q);
+	if (q->direct.targets->count == TARGETS_MAX)
 		return NULL;
 	l = target_new();
 	if (!l || map_add(q->direct.targets, qpn, l)) {
@@ -40,14 +85,6 @@ static struct target_ref *add_target(const struct ibt *t, struct ibt_qp *q,
 	l->qpn = qpn;
 	l->src_qpn = q->qp->qpn;
 	return l;
-}
-
-static void drop_target(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
-{
-	map_remove(q->direct.targets, l->qpn);
-	if (q->direct.link == l)
-		q->direct.link = NULL;
-	initiator_release(t, l);
 }
 
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
@@ -81,7 +118,7 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 
 /* Returns the path of the datagram at the cursor, and notes its destination QPN
  * and its link in q->direct. */
-static enum ibt_path path_of(const struct ibt *t, struct ibt_qp *q,
+static enum ibt_path path_of(struct ibt *t, struct ibt_qp *q,
 			     const struct wq_to *to)
 {
 	struct target_ref *l;

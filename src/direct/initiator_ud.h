@@ -4,8 +4,11 @@
  * a link (struct target_ref) for each target of this host to which a datagram
  * was posted, for at most 1024 targets; further targets get packets.  The path
  * of a link is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link
- * with a direct path is given up when a datagram cannot be executed because the
- * target's process has ended.  If a datagram has to be run again
+ * whose target's process has ended is given up when a datagram for this target
+ * cannot be executed, or when a datagram to a new target finds the link: each
+ * new link lets the queue pair look at the next two links, in turn.  If the
+ * queue pair has 1024 links, a link to a target whose arena cannot be mapped is
+ * given up, too.  If a datagram has to be run again
  * (target_ref.is_busy), the queue pair waits.  A direct path becomes
  * IBT_PATH_PACKETS when a datagram cannot be executed for another reason (for
  * example, no receive, no such QP, another Q_Key).  The target then gets the

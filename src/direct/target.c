@@ -397,16 +397,15 @@ static enum direct_result run_request(struct target_ref *l,
 	return answer;
 }
 
-/* Has the target's process ended, or executed another program? */
-static bool has_ended(const struct target_ref *l)
+bool target_has_ended(const struct target_ref *l)
 {
 	return l->access && !hca_is_alive(l->hca);
 }
 
 /*
- * Prepares the space, then checks has_ended.  The preparation may take long, so
- * it comes first: the process might execute another program between the check
- * and a copy, and that time should be short.
+ * Prepares the space, then checks target_has_ended.  The preparation may take
+ * long, so it comes first: the process might execute another program between
+ * the check and a copy, and that time should be short.
  */
 static bool is_gone(struct target_ref *l)
 {
@@ -414,7 +413,7 @@ static bool is_gone(struct target_ref *l)
 
 	if (l->access && s->ops->refresh)
 		s->ops->refresh(s);
-	return has_ended(l);
+	return target_has_ended(l);
 }
 
 static void enter_qp(struct target_ref *l)
@@ -442,7 +441,7 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	leave_qp(l);
 	/* If the target's process has executed another program meanwhile, the
 	 * copy may have gone to the wrong memory. */
-	if (has_ended(l))
+	if (target_has_ended(l))
 		return DIRECT_GONE;
 	return answer;
 }
@@ -504,7 +503,7 @@ uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s)
 	enter_qp(l);
 	n = run_series(l, s);
 	leave_qp(l);
-	if (has_ended(l))
+	if (target_has_ended(l))
 		return 0;
 	if (n)
 		l->is_busy = l->waits_for_place = false;

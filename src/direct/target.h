@@ -228,6 +228,8 @@ uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
  * DIRECT_BUSY or DIRECT_ASKED_TARGET?  @wants_receive: the result was
  * DIRECT_RNR.  True also if the target's process has ended. */
 bool target_is_ready(struct target_ref *l, bool wants_receive);
+/* Has the target's process ended, or executed another program? */
+bool target_has_ended(const struct target_ref *l);
 /*
  * Fills *x with the facts of a target's note, which another process wrote, and
  * returns the note's verdict.  If the verdict is no refusal, V_INVALID is

@@ -82,6 +82,9 @@ struct direct_state {
 	bool has_bounces;
 	/* UD: all targets by QPN, owned; NULL: there are none. */
 	struct map *targets;
+	/* UD: the slot of `targets` at which initiator_ud looks next for links
+	 * to give up. */
+	uint32_t looked_at;
 	/* UD: the destination QPN of the datagram whose path
 	 * initiator_ud_turn looked up last; 0: none. */
 	uint32_t packets_to;

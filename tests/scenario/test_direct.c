@@ -504,6 +504,97 @@ static void an_atomic_without_place_for_its_value_is_executed_once(void **state)
 	}
 }
 
+/* Sends a datagram without packets, or tries to, to side 1's QPN or, if
+ * `beyond` is not 0, to a QPN of side 1 without a QP. */
+static void send_datagram(struct two_hcas *d, uint32_t beyond)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct wqe *w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+
+	wq_to(&s->qp->sq, w)->qpn += 2 * beyond;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+}
+
+/* Sends a datagram to a QPN of a process whose arena cannot be mapped. */
+static void send_to_stranger(struct two_hcas *d, uint32_t beyond)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct wqe *w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	struct engine_frame f;
+	struct engine_want want;
+
+	wq_to(&s->qp->sq, w)->qpn += 2 * beyond;
+	two_hcas_post(d, 0);
+	assert_int_equal(engine_tx(s->engine, &f, 1, d->now_ns), 0);
+	if (engine_wants_path(s->engine, &want))
+		engine_set_path(s->engine, want.qpn, NULL, NULL, NULL, false);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+}
+
+/* Returns how many links the engine of side 0 has given up since the last
+ * call. */
+static uint32_t links_released(struct two_hcas *d)
+{
+	uint32_t n = 0;
+
+	while (engine_released(d->side[0].engine))
+		n++;
+	return n;
+}
+
+/* A server answers ever new clients, and sends nothing to a client that has
+ * ended. */
+static void datagrams_to_others_release_a_target_that_has_ended(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 3, 16);
+
+	two_hcas_recv(d, 1, AT, 2 * FEW);
+	send_datagram(d, 0);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_int_equal(packets_sent(d), 0);
+	send_datagram(d, 1); /* becomes a packet, which the target drops */
+	assert_int_equal(packets_sent(d), 1);
+	send_datagram(d, 2);
+	assert_int_equal(links_released(d), 0);
+	two_hcas_end_process(d, 1);
+	for (uint32_t i = 0; i < FEW; i++)
+		send_to_stranger(d, 3 + i);
+	assert_int_equal(links_released(d), 3);
+	two_hcas_free(d);
+}
+
+static void datagrams_to_others_keep_a_target_that_lives(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 3, 16);
+
+	for (uint32_t i = 0; i < FEW; i++)
+		send_datagram(d, i);
+	assert_int_equal(links_released(d), 0);
+	assert_int_equal(d->asked_path, FEW);
+	two_hcas_free(d);
+}
+
+/* A UD queue pair has at most 1024 links.  The link to a process whose arena
+ * cannot be mapped gives way to a new link. */
+static void many_targets_by_packets_keep_no_target_from_its_path(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 3, 16);
+	uint64_t sent;
+
+	for (uint32_t i = 1; i <= 1024; i++)
+		send_to_stranger(d, i);
+	sent = packets_sent(d);
+	assert_int_equal(sent, 1024);
+	two_hcas_recv(d, 1, AT, 2 * FEW);
+	send_datagram(d, 0);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_int_equal(packets_sent(d), sent);
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +633,11 @@ int main(int argc, char **argv)
 			an_atomic_in_mapped_memory_needs_no_progress_lock),
 		cmocka_unit_test(
 			an_atomic_without_place_for_its_value_is_executed_once),
+		cmocka_unit_test(
+			datagrams_to_others_release_a_target_that_has_ended),
+		cmocka_unit_test(datagrams_to_others_keep_a_target_that_lives),
+		cmocka_unit_test(
+			many_targets_by_packets_keep_no_target_from_its_path),
 
 	};
 
