@@ -166,21 +166,63 @@ static bool is_fault(const siginfo_t *info)
 	       !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
+static bool is_handler(sighandler_t action)
+{
+	return action != SIG_DFL && action != SIG_IGN;
+}
+
+/* Returns the action of signals[i] before copy_nofault_open.  As in the kernel,
+ * one signal alone gets a handler with SA_RESETHAND, even if two threads fault
+ * at once; later signals get SIG_DFL.  adverb's own handler stays installed, so
+ * that its copies return false even after that. */
+static sighandler_t take_action(int i)
+{
+	sighandler_t *at = &before[i].sa_handler;
+	sighandler_t action = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	return is_handler(action) && before[i].sa_flags & SA_RESETHAND
+		       ? __atomic_exchange_n(at, SIG_DFL, __ATOMIC_RELAXED)
+		       : action;
+}
+
+/* Blocks the signals that the kernel would block for the handler of `old`.  The
+ * kernel blocks `sig` for handle_fault, and restores the mask when handle_fault
+ * returns. */
+static void set_mask(int sig, const struct sigaction *old)
+{
+	sigset_t own;
+
+	pthread_sigmask(SIG_BLOCK, &old->sa_mask, NULL);
+	if (!(old->sa_flags & SA_NODEFER) || sigismember(&old->sa_mask, sig))
+		return;
+	sigemptyset(&own);
+	sigaddset(&own, sig);
+	pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+}
+
+static void call_handler(int sig, siginfo_t *info, void *context,
+			 const struct sigaction *old)
+{
+	set_mask(sig, old);
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(sig, info, context);
+	else
+		old->sa_handler(sig);
+}
+
 /* Passes the signal to the handler, or to the default action, that was
  * installed before adverb's handler. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
 	static const struct sigaction default_action;
-	const struct sigaction *old = &before[i];
-	/* SIG_DFL and SIG_IGN mean the same with SA_SIGINFO as without. */
-	bool has_handler =
-		old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN;
+	struct sigaction old = {.sa_handler = take_action(i),
+				.sa_flags = before[i].sa_flags,
+				.sa_mask = before[i].sa_mask};
 
-	if (has_handler && old->sa_flags & SA_SIGINFO) {
-		old->sa_sigaction(sig, info, context);
-	} else if (has_handler) {
-		old->sa_handler(sig);
-	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
+	/* SIG_DFL and SIG_IGN mean the same with SA_SIGINFO as without. */
+	if (is_handler(old.sa_handler)) {
+		call_handler(sig, info, context, &old);
+	} else if (old.sa_handler == SIG_DFL || is_fault(info)) {
 		/* After a fault the instruction is executed again, and faults
 		 * again.  Linux then ends a process that ignores the signal,
 		 * too.  A signal that no instruction has raised must be raised

@@ -6,7 +6,8 @@
  * the copy returns false.  If it belongs to a copy of copy_revocable.h, that
  * copy returns an error.  Any other fault, and a signal that no instruction has
  * raised, gets the action that the signal had before copy_nofault_open: a
- * handler, SIG_DFL or SIG_IGN.
+ * handler, with the signal mask that sigaction(2) says, SIG_DFL or SIG_IGN.
+ * After the first signal for a handler with SA_RESETHAND the action is SIG_DFL.
  *
  * The program may replace the handler, and each thread may block the signals.
  * copy_nofault_is_on checks handler and signals every 200 us of the progress

@@ -316,6 +316,166 @@ static void an_action_without_a_handler_is_not_called(void **state)
 	assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
+/* Shared with child processes: how often a handler of the program was called.
+ */
+static _Atomic int *calls;
+
+static void set_flags(int sig, void (*handler)(int), int flags)
+{
+	struct sigaction a = {.sa_handler = handler, .sa_flags = flags};
+
+	assert_int_equal(sigaction(sig, &a, NULL), 0);
+}
+
+static void return_once(int sig)
+{
+	if ((*calls)++)
+		_exit(4);
+}
+
+/* Exits in the first call, unless the signal that it raises ends the process.
+ */
+static void raise_again(int sig)
+{
+	if ((*calls)++)
+		return;
+	raise(sig);
+	_exit(5);
+}
+
+/* Returns the wait status of a process whose handler of SIGSEGV has these
+ * flags, and which then faults. */
+static int fault_with(void (*handler)(int), int flags)
+{
+	static const struct rlimit no_core = {0, 0};
+	volatile uint8_t *p = map_gone();
+	int status = 0;
+	pid_t pid;
+
+	*calls = 0;
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		set_flags(SIGSEGV, handler, flags);
+		copy_nofault_open();
+		alarm(TEST_WAIT_S);
+		*p = 1;
+		_exit(3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	munmap((void *)(uintptr_t)p, PAGE);
+	return status;
+}
+
+static void map_calls(void)
+{
+	calls = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(calls, MAP_FAILED);
+}
+
+/* A handler with SA_RESETHAND gets one signal.  After the handler has returned,
+ * the instruction faults again, and the process ends. */
+static void a_handler_for_one_signal_gets_one(void **state)
+{
+	static const int flags[] = {SA_RESETHAND, SA_RESETHAND | SA_NODEFER,
+				    SA_RESETHAND | SA_SIGINFO};
+	int status;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	map_calls();
+	for (size_t i = 0; i < TEST_COUNT(flags); i++) {
+		status = fault_with(return_once, flags[i]);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGSEGV);
+		assert_int_equal(*calls, 1);
+	}
+	munmap(calls, PAGE);
+}
+
+/* A signal that the handler itself raises reaches the handler, or the default
+ * action, at once. */
+static void a_handler_with_nodefer_gets_its_own_signal(void **state)
+{
+	int status;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	map_calls();
+	status = fault_with(raise_again, SA_NODEFER | SA_RESETHAND);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+	assert_int_equal(*calls, 1);
+	status = fault_with(raise_again, SA_NODEFER);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 5);
+	assert_int_equal(*calls, 2);
+	munmap(calls, PAGE);
+}
+
+static void guarded_copies_survive_a_handler_for_one_signal(void **state)
+{
+	uint8_t *p = map_gone(), buf[8];
+	struct sigaction now;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	map_calls();
+	set_flags(SIGSEGV, return_once, SA_RESETHAND);
+	copy_nofault_open();
+	raise(SIGSEGV);
+	assert_int_equal(*calls, 1);
+	copy_nofault_turn(later_ns());
+	assert_true(copy_nofault_is_on());
+	assert_false(copy_nofault(buf, p, 8));
+	copy_nofault_close();
+	/* the program sees that its handler is used up */
+	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, SIG_DFL);
+	munmap(calls, PAGE);
+	munmap(p, PAGE);
+}
+
+static sigset_t inside; /* the signals that are blocked in note_mask */
+
+static void note_mask(int sig)
+{
+	pthread_sigmask(SIG_BLOCK, NULL, &inside);
+}
+
+/* A handler runs with the signals blocked that sigaction(2) says. */
+static void a_handler_gets_its_signal_mask(void **state)
+{
+	static const struct {
+		int flags, masked;
+		bool is_blocked;
+	} rows[] = {{0, SIGUSR1, true},
+		    {SA_NODEFER, SIGUSR1, false},
+		    {SA_NODEFER, SIGBUS, true}};
+	sigset_t after;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct sigaction a = {.sa_handler = note_mask,
+				      .sa_flags = rows[i].flags};
+
+		sigaddset(&a.sa_mask, rows[i].masked);
+		assert_int_equal(sigaction(SIGBUS, &a, NULL), 0);
+		copy_nofault_open();
+		raise(SIGBUS);
+		assert_true(sigismember(&inside, rows[i].masked));
+		assert_int_equal(sigismember(&inside, SIGBUS),
+				 rows[i].is_blocked);
+		pthread_sigmask(SIG_BLOCK, NULL, &after);
+		assert_false(sigismember(&after, rows[i].masked));
+		assert_false(sigismember(&after, SIGBUS));
+		copy_nofault_close();
+	}
+	set_handler(SIGBUS, SIG_DFL);
+}
+
 enum { ENOUGH = 100, LARGE = 1 << 20 };
 
 static _Atomic int seen; /* signals that the program's handler has got */
@@ -462,6 +622,11 @@ int main(void)
 		cmocka_unit_test(
 			a_fault_whose_signal_is_ignored_ends_the_program),
 		cmocka_unit_test(an_action_without_a_handler_is_not_called),
+		cmocka_unit_test(a_handler_for_one_signal_gets_one),
+		cmocka_unit_test(a_handler_with_nodefer_gets_its_own_signal),
+		cmocka_unit_test(
+			guarded_copies_survive_a_handler_for_one_signal),
+		cmocka_unit_test(a_handler_gets_its_signal_mask),
 		cmocka_unit_test(a_signal_without_a_fault_does_not_end_a_copy),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_restores_the_previous_handler),
