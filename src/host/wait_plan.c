@@ -25,8 +25,8 @@ bool wait_plan_is_over(struct progress *p)
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
 	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
 		(p->wake.is_deaf && !engine_is_choked(p->engine)) ||
-		progress_is_behind(p) || has_ring_packets(p) ||
-		engine_has_tx(p->engine) ||
+		progress_is_behind(p) || p->streams.got ||
+		has_ring_packets(p) || engine_has_tx(p->engine) ||
 		poll_policy_wants_service(&p->policy) ||
 		p->wake.link_at != broker_link_changes() ||
 		p->wake.streams_at != shared_own(&p->streams.waits_on) ||

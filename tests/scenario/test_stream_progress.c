@@ -49,10 +49,39 @@ static void poll_often(void)
 		progress_poll(&progress, &skipped);
 }
 
+/* Opens a connection of iWARP with one end of the socket pair fd. */
+static void open_stream(struct joined *j, struct host_stream *s, int fd[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	*s = (struct host_stream){
+		.config = &j->config[0], .news = ignore_news, .fd = fd[0]};
+	progress_take(&progress);
+	assert_int_equal(stream_set_open(&progress.streams, progress.engine,
+					 j->d->side[0].side, s,
+					 progress.now_ns),
+			 0);
+	progress_give(&progress);
+}
+
+static void cancel_stream(struct joined *j)
+{
+	progress_take(&progress);
+	stream_set_cancel(&progress.streams, j->d->side[0].qp->qpn);
+	progress_give(&progress);
+}
+
+static void end_stream(struct joined *j, const int fd[2])
+{
+	close(fd[0]);
+	close(fd[1]);
+	end_progress(j->d);
+	joined_part(j);
+}
+
 static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 {
 	struct joined j = {0};
-	struct host_stream s = {.config = &j.config[0], .news = ignore_news};
+	struct host_stream s;
 	int fd[2];
 
 	joined_plain(&j);
@@ -60,36 +89,65 @@ static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 	send_junk();
 	poll_often();
 	assert_true(is_read());
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	s.fd = fd[0];
-	progress_take(&progress);
-	assert_int_equal(stream_set_open(&progress.streams, progress.engine,
-					 j.d->side[0].side, &s,
-					 progress.now_ns),
-			 0);
-	progress_give(&progress);
+	open_stream(&j, &s, fd);
 	send_junk();
 	poll_often();
 	assert_false(is_read());
 	rest_once();
 	progress_rested(&progress);
 	assert_true(is_read());
-	progress_take(&progress);
-	stream_set_cancel(&progress.streams, j.d->side[0].qp->qpn);
-	progress_give(&progress);
+	cancel_stream(&j);
 	send_junk();
 	poll_often();
 	assert_true(is_read());
-	close(fd[0]);
-	close(fd[1]);
-	end_progress(j.d);
-	joined_part(&j);
+	end_stream(&j, fd);
+}
+
+/* Polls while another thread has a post lock. */
+static void poll_in_vain(void)
+{
+	for (int i = 0; i < POLLS; i++) {
+		progress.posts.vain_since_ns = 0; /* no poll insists */
+		poll_once();
+	}
+}
+
+/* A poll may take bytes out of the socket and then find a post lock taken.  The
+ * leader, which waits for the socket, must not go on waiting. */
+static void
+bytes_that_a_poll_leaves_end_the_leaders_wait(void **state) NO_LOCK_ANALYSIS
+{
+	struct joined j = {0};
+	struct host_stream s;
+	eventfd_t token;
+	int fd[2];
+
+	joined_plain(&j);
+	begin_progress(j.d, ignore_fatal);
+	open_stream(&j, &s, fd);
+	progress_take(&progress);
+	post_lock_add(&progress.posts, 0);
+	progress_give(&progress);
+	rest_once();
+	assert_true(lock_try(&progress.posts.of[0].lock));
+	poll_in_vain();
+	assert_true(shared_load(&progress.wake.is_resting));
+	assert_int_equal(write(fd[1], "M", 1), 1);
+	poll_in_vain();
+	assert_non_null(progress.streams.got);
+	assert_false(shared_load(&progress.wake.is_resting));
+	assert_int_equal(eventfd_read(progress.wake.fd, &token), 0);
+	lock_give(&progress.posts.of[0].lock);
+	progress_rested(&progress);
+	cancel_stream(&j);
+	end_stream(&j, fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(polls_of_streams_alone_look_for_no_datagrams),
+		cmocka_unit_test(bytes_that_a_poll_leaves_end_the_leaders_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
