@@ -139,24 +139,29 @@ static bool is_gone(const struct fd_store_entry *owner)
 	return fd == -ESRCH;
 }
 
-bool cm_journal_next(struct cm_journal *j, pid_t pid,
-		     struct fd_store_record *record)
+/* Has the search found, or does it find now, that the owner may still run? */
+static bool may_run(struct cm_journal_search *s,
+		    const struct fd_store_entry *owner)
 {
-	pid_t lives = 0; /* the last process found that may still run */
+	pid_t *lives = &s->lives[(uint32_t)owner->pid % CM_JOURNAL_LIVES];
 
-	for (uint32_t i = 0; j->open && i < j->count; i++) {
-		const struct fd_store_entry *owner =
-			&j->inherited[i].record.owner;
+	if (*lives != owner->pid && !is_gone(owner))
+		*lives = owner->pid;
+	return *lives == owner->pid;
+}
 
-		if (!owner->is_owned || owner->pid == lives ||
-		    (pid && owner->pid != pid))
+bool cm_journal_next(struct cm_journal *j, struct cm_journal_search *s,
+		     pid_t pid, struct fd_store_record *record)
+{
+	while (j->open && s->at < j->count) {
+		struct cm_journal_entry *e = &j->inherited[s->at++];
+		const struct fd_store_entry *owner = &e->record.owner;
+
+		if (!owner->is_owned || (pid && owner->pid != pid) ||
+		    (!pid && may_run(s, owner)))
 			continue;
-		if (!pid && !is_gone(owner)) {
-			lives = owner->pid;
-			continue;
-		}
-		*record = j->inherited[i].record;
-		close_entry(j, &j->inherited[i]);
+		*record = e->record;
+		close_entry(j, e);
 		return true;
 	}
 	return false;

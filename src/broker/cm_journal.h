@@ -60,11 +60,19 @@ bool cm_journal_is_others(const struct cm_journal *j, uint32_t local_id,
 void cm_journal_take(struct cm_journal *j, uint32_t local_id);
 /* Is there an inherited record of the process pid that was not taken yet? */
 bool cm_journal_has(const struct cm_journal *j, pid_t pid);
-/* Removes one inherited record of the process pid, and copies the record to
- * *record.  The caller knows that this process has ended.  pid 0: a record of
- * any process that has ended, as far as that can be told.  False: there is no
- * such record. */
-bool cm_journal_next(struct cm_journal *j, pid_t pid,
-		     struct fd_store_record *record);
+/* A search for the inherited records of processes that have ended.  Starts as
+ * {0}.  The search looks at each record once, and seldom twice at a process. */
+#define CM_JOURNAL_LIVES 64
+struct cm_journal_search {
+	uint32_t at; /* the next inherited record to look at */
+	/* processes that may still run, each at its pid modulo this size */
+	pid_t lives[CM_JOURNAL_LIVES];
+};
+/* Removes the next inherited record of the process pid, and copies the record
+ * to *record.  The caller knows that this process has ended.  pid 0: a record
+ * of any process that has ended, as far as that can be told.  False: the search
+ * is over. */
+bool cm_journal_next(struct cm_journal *j, struct cm_journal_search *s,
+		     pid_t pid, struct fd_store_record *record);
 
 #endif

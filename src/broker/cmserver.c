@@ -301,9 +301,10 @@ struct cmserver *cmserver_new(const struct cmserver_wire *wire,
  * peers are not told. */
 static void release_inherited(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
+	struct cm_journal_search search = {0};
 	struct fd_store_record left;
 
-	while (cm_journal_next(&s->cm_journal, pid, &left)) {
+	while (cm_journal_next(&s->cm_journal, &search, pid, &left)) {
 		struct user_share *share =
 			share_get(&s->shares, (uid_t)left.owner.user);
 

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,12 +20,16 @@
 #include "broker/cm_journal.h"
 #include "broker/fd_store.h"
 
+#define MIXED	  8 /* records of each process in a journal */
 #define FREE_MOST 3 /* more than fd_store_process has open at a time */
 
 static int refusal; /* the errno of pidfd_open; 0: the kernel's result */
 
+static uint32_t looks; /* calls of pidfd_open */
+
 static int refused_syscall(long number, long first)
 {
+	looks += number == SYS_pidfd_open;
 	return number == SYS_pidfd_open ? refusal : 0;
 }
 
@@ -296,6 +302,7 @@ static void a_pid_of_another_namespace_says_nothing(void **state)
 	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
 	struct fd_store_entry ended = ended_process();
 	const struct cm_note note = {.local_id = 1, .state = 1};
+	struct cm_journal_search search = {0};
 	struct fd_store_record got;
 	struct cm_journal j;
 	struct fd_store s;
@@ -308,8 +315,8 @@ static void a_pid_of_another_namespace_says_nothing(void **state)
 	cm_journal_init(&j, &s);
 	cm_journal_write(&j, 0, &ended, &note);
 	cm_journal_inherit(&j);
-	assert_false(cm_journal_next(&j, 0, &got));
-	assert_false(cm_journal_next(&j, ended.pid, &got));
+	assert_false(cm_journal_next(&j, &search, 0, &got));
+	assert_false(cm_journal_next(&j, &search, ended.pid, &got));
 	cm_journal_fini(&j);
 	fd_store_close(&s);
 }
@@ -320,6 +327,7 @@ static void a_lack_of_descriptors_releases_no_conversation(void **state)
 	const struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
 	const struct fd_store_entry ended = ended_process();
 	struct cm_note note = {.local_id = 1, .state = 1};
+	struct cm_journal_search search = {0};
 	struct fd_store_record got;
 	struct cm_journal j;
 	struct fd_store s;
@@ -332,11 +340,67 @@ static void a_lack_of_descriptors_releases_no_conversation(void **state)
 	cm_journal_write(&j, 1, &ended, &note);
 	cm_journal_inherit(&j);
 	was = leave_free(0);
-	assert_true(cm_journal_next(&j, 0, &got));
+	assert_true(cm_journal_next(&j, &search, 0, &got));
 	assert_int_equal(got.note.local_id, 2);
-	assert_false(cm_journal_next(&j, 0, &got));
+	assert_false(cm_journal_next(&j, &search, 0, &got));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_true(cm_journal_has(&j, getpid()));
+	cm_journal_fini(&j);
+	fd_store_close(&s);
+}
+
+/* Starts a process that runs until it is killed, and whose pid has another
+ * place in a search than this process's. */
+static pid_t start_process(void)
+{
+	pid_t first = fork(), pid = first;
+
+	if (first && (first - getpid()) % CM_JOURNAL_LIVES == 0)
+		pid = fork();
+	if (!pid || !first) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	if (pid != first) {
+		kill(first, SIGKILL);
+		waitpid(first, NULL, 0);
+	}
+	return pid;
+}
+
+/* The records of two processes that run lie between those of a process that has
+ * ended. */
+static void a_search_looks_once_at_a_process_that_runs(void **state)
+{
+	struct fd_store_entry run[2], ended = ended_process();
+	struct cm_note note = {.state = 1};
+	struct cm_journal_search search = {0};
+	struct fd_store_record got;
+	struct cm_journal j;
+	struct fd_store s;
+	uint32_t n = 0;
+
+	run[0] = fd_store_owner(geteuid(), getpid());
+	run[1] = fd_store_owner(geteuid(), start_process());
+	assert_int_equal(fd_store_new(&s), 0);
+	cm_journal_init(&j, &s);
+	for (uint32_t i = 0; i < 3 * MIXED; i++) {
+		note.local_id = i + 1;
+		cm_journal_write(&j, i, i % 3 ? &run[i % 3 - 1] : &ended,
+				 &note);
+	}
+	cm_journal_inherit(&j);
+	looks = 0;
+	while (cm_journal_next(&j, &search, 0, &got)) {
+		assert_int_equal(got.owner.pid, ended.pid);
+		n++;
+	}
+	assert_int_equal(n, MIXED);
+	assert_int_equal(looks, MIXED + 2);
+	assert_int_equal(j.open, 2 * MIXED);
+	kill(run[1].pid, SIGKILL);
+	waitpid(run[1].pid, NULL, 0);
 	cm_journal_fini(&j);
 	fd_store_close(&s);
 }
@@ -357,6 +421,7 @@ int main(void)
 		cmocka_unit_test(an_end_is_seen_without_pidfds),
 		cmocka_unit_test(
 			a_lack_of_descriptors_releases_no_conversation),
+		cmocka_unit_test(a_search_looks_once_at_a_process_that_runs),
 		cmocka_unit_test(a_pid_of_another_namespace_says_nothing),
 	};
 
