@@ -388,7 +388,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 			     uint64_t now_ns)
 {
 	struct epoll_event got[BATCH];
-	bool any = false;
+	bool any = false, lingers = false;
 	int n;
 
 	if (!is_ours(stream_socket_epoll(set), &set->checked_ns, now_ns))
@@ -401,9 +401,12 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 
 		if (s)
 			any |= serve_socket(set, e, s, now_ns);
-		else if (got[i].data.u32 == STREAM_SOCKET_LINGERS)
-			serve_all_lingering(set);
+		lingers |= got[i].data.u32 == STREAM_SOCKET_LINGERS;
 	}
+	/* once for all events: these sockets have one number in the epoll set,
+	 * and peers decide how many events there are */
+	if (lingers)
+		serve_all_lingering(set);
 	return any;
 }
 

@@ -51,6 +51,17 @@ void *__wrap_mmap64(void *at, size_t bytes, int prot, int flags, int fd,
 	return MAP_FAILED;
 }
 
+static uint32_t receives; /* calls of tcp_receive */
+
+ssize_t __real_tcp_receive(int fd, void *bytes, size_t room);
+ssize_t __wrap_tcp_receive(int fd, void *bytes, size_t room);
+
+ssize_t __wrap_tcp_receive(int fd, void *bytes, size_t room)
+{
+	receives++;
+	return __real_tcp_receive(fd, bytes, room);
+}
+
 /* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
 struct wired {
 	struct joined j;
@@ -212,6 +223,34 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 		assert_false(stream_set_is_open(&w.set));
 		take_down(&w);
 	}
+}
+
+/* The peers of two ended queue pairs, which do not close their sockets, send a
+ * byte each. */
+static void one_turn_reads_each_lingering_socket_once(void **state)
+{
+	struct wired w;
+	struct two_hcas_side *second;
+	struct host_stream stream;
+	int peer;
+
+	wire_up(&w);
+	second = &w.j.d->side[1];
+	stream = (struct host_stream){
+		.config = &w.j.config[1], .news = count_end, .arg = &w};
+	connect_pair(&stream.fd, &peer);
+	assert_int_equal(stream_set_open(&w.set, second->engine, second->side,
+					 &stream, w.j.d->now_ns),
+			 0);
+	end_queue_pair(&w);
+	stream_set_drop(&w.set, second->engine, second->qp->qpn, w.j.d->now_ns);
+	assert_int_equal(write(w.peer, "x", 1), 1);
+	assert_int_equal(write(peer, "x", 1), 1);
+	receives = 0;
+	receive_turn(&w);
+	assert_int_equal(receives, 2);
+	close(peer);
+	take_down(&w);
 }
 
 /* A socket that becomes full needs no memory that the connection has not
@@ -696,6 +735,7 @@ static void a_full_socket_keeps_the_rest_of_a_burst(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_turn_reads_each_lingering_socket_once),
 		cmocka_unit_test(a_burst_grows_while_calls_are_full),
 		cmocka_unit_test(a_full_socket_keeps_the_rest_of_a_burst),
 		cmocka_unit_test(
