@@ -94,6 +94,8 @@ enum initiator_next initiator_next(const struct ibt_qp *q)
 void initiator_leave(struct ibt *t, struct ibt_qp *q)
 {
 	target_announce_packets(q->direct.link, rc_req_begin_anew(t, q));
+	/* The request at the cursor had begun, and waits again. */
+	rc_comp_drained(t, q);
 	q->direct.is_asking = false;
 	list_remove(&q->direct.waiting);
 	initiator_refuse(q);

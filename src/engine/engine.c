@@ -309,7 +309,8 @@ static bool is_draining(const struct ibt_qp *q)
 		return r->draining;
 	if (q->stream)
 		return q->qp->state == HCA_QP_SQD && !stream_tx_is_drained(q);
-	return !serial24_is_equal(r->una, r->max);
+	return !serial24_is_equal(r->una, r->max) ||
+	       (q->qp->type == HCA_QPT_RC && rc_req_has_begun(q));
 }
 
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,

@@ -611,6 +611,10 @@ bool rc_req_is_read(const struct wqe *w);
 /* Returns whether a packet with this PSN asks for an ACK whatever follows it:
  * one packet in a fixed number does. */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn);
+/* Has the request at the cursor begun?  The request may have no PSN yet: a READ
+ * waits for the responses to earlier ones, or a direct request for its target.
+ * q has no stream. */
+bool rc_req_has_begun(const struct ibt_qp *q);
 /* Returns the note on the request at this index of the send queue. */
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
 /* Finds the oldest READ or atomic that has begun and lacks a response, and sets

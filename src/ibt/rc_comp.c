@@ -135,6 +135,7 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 	struct rc_req *r = &q->req;
 
 	if (!r->draining || r->packet || q->direct.awaits_accesses ||
+	    (!q->stream && rc_req_has_begun(q)) ||
 	    !serial24_is_equal(r->una, r->max) ||
 	    !serial24_is_equal(rc_req_next_psn(q), r->max))
 		return;

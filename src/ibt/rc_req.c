@@ -27,6 +27,13 @@ struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index)
 	return &q->notes[index & (q->qp->sq.size - 1)];
 }
 
+bool rc_req_has_begun(const struct ibt_qp *q)
+{
+	/* in a full queue the slot behind the last request is in use */
+	return q->req.wqe != shared_load(&q->qp->sq.head) &&
+	       rc_req_note(q, q->req.wqe)->started;
+}
+
 static bool is_atomic(const struct wqe *w)
 {
 	return w->opcode == HCA_WR_ATOMIC_CAS ||

@@ -282,6 +282,36 @@ static void a_send_that_waits_for_a_receive_goes_on_by_packets(void **state)
 	two_hcas_free(p.d);
 }
 
+/* The target has executed nothing of the message.  So the message, which is to
+ * go by packets now, begins anew, and only in RTS: the send queue is drained
+ * before. */
+static void a_message_that_begins_anew_delays_no_drain(void **state)
+{
+	const struct hca_qp_attr drain = {.qp_state = HCA_QP_SQD,
+					  .en_sqd_async_notify = 1};
+	struct pair p = new_pair(HCA_QPT_RC);
+	uint32_t *drained = &p.d->side[0].events[ENGINE_SQ_DRAINED];
+	struct cqe c;
+
+	write_once(p.d, 1);
+	send_mark(p.d, 5);
+	two_hcas_run(p.d, p.d->now_ns + 100000);
+	modify_qp(p.d, 0, &drain, HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC);
+	two_hcas_run(p.d, p.d->now_ns);
+	assert_int_equal(*drained, 0);
+	cut_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + 1000000);
+	assert_int_equal(*drained, 1);
+	heal_path(p.d);
+	post_receives(p.d, 5, 1);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	assert_false(two_hcas_poll(p.d, 0, &c));
+	enter_state(p.d, 0, HCA_QP_RTS);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	expect_marks(p.d, 5, 1);
+	two_hcas_free(p.d);
+}
+
 static void a_read_goes_on_by_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);
@@ -547,6 +577,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_other_end_goes_on_without_packets),
 		cmocka_unit_test(
 			a_send_that_waits_for_a_receive_goes_on_by_packets),
+		cmocka_unit_test(a_message_that_begins_anew_delays_no_drain),
 		cmocka_unit_test(a_read_goes_on_by_packets),
 		cmocka_unit_test(packets_find_the_messages_that_came_before),
 		cmocka_unit_test(a_pkey_that_is_withdrawn_ends_the_connection),

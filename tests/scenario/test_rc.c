@@ -381,6 +381,49 @@ static void an_idle_send_queue_is_drained_at_once(void **state)
 	two_hcas_free(d);
 }
 
+static int lose_requests(void *context, int from, const struct engine_frame *f)
+{
+	return from != 0;
+}
+
+static void assert_draining(struct two_hcas *d, bool drains)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct hca_qp_attr a;
+
+	engine_qp_query(s->engine, s->side, &a);
+	assert_int_equal(a.sq_draining, drains);
+	assert_int_equal(s->events[ENGINE_SQ_DRAINED], !drains);
+}
+
+/* With a max_rd_atomic of 1, the second READ has begun, but is sent only after
+ * the first is answered.  The third has not begun. */
+static void a_drain_waits_for_a_request_that_is_not_sent_yet(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct cqe c;
+
+	d->side[0].qp->attr.max_rd_atomic = 1;
+	d->side[1].is_stopped = true;
+	two_hcas_post_row(d, 3, HCA_WR_RDMA_READ, 100, 0);
+	two_hcas_run(d, d->now_ns);
+	modify_qp(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
+	d->side[1].is_stopped = false;
+	d->fate = lose_requests;
+	two_hcas_run(d, d->now_ns);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_draining(d, true);
+	d->fate = NULL;
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_draining(d, false);
+	assert_false(two_hcas_poll(d, 0, &c));
+	modify_qp(d, 0, HCA_QP_RTS, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	two_hcas_free(d);
+}
+
 /* Gives packet k of a SEND of `of` packets to side 1. */
 static void give_packet(struct two_hcas *d, uint32_t k, uint32_t of)
 {
@@ -695,6 +738,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
+	const struct CMUnitTest of_packets[] = {
+		cmocka_unit_test(
+			a_drain_waits_for_a_request_that_is_not_sent_yet),
+	};
 	const struct CMUnitTest of_datagrams[] = {
 		cmocka_unit_test(a_dead_process_page_is_not_waited_for),
 		cmocka_unit_test(an_ending_process_answers_without_room),
@@ -713,6 +760,9 @@ int main(int argc, char **argv)
 	};
 
 	two_hcas_mode(argc, argv);
+	if (!two_hcas_is_direct() &&
+	    cmocka_run_group_tests(of_packets, NULL, NULL))
+		return 1;
 	if (!two_hcas_is_direct() && !two_hcas_is_by_lid() &&
 	    cmocka_run_group_tests(of_datagrams, NULL, NULL))
 		return 1;

@@ -376,13 +376,68 @@ static void a_change_of_the_state_ends_each_wait(void **state)
 		}
 }
 
+static void drain_sends(struct two_hcas *d)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
+				.en_sqd_async_notify = 1};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
+					  s->ip, d->now_ns, &why),
+			 0);
+}
+
+static void assert_draining(struct two_hcas *d, bool drains)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct hca_qp_attr a;
+
+	engine_qp_query(s->engine, s->side, &a);
+	assert_int_equal(a.sq_draining, drains);
+	assert_int_equal(s->events[ENGINE_SQ_DRAINED], !drains);
+}
+
+/* The message that waits has begun, so the queue is drained only when the
+ * message is complete (IBTA 10.3.1). */
 static void a_drained_queue_ends_its_wait(void **state)
 {
 	struct two_hcas *d = end_wait();
 
 	assert_true(post_send(d, FEW));
-	enter_state(d, 0, HCA_QP_SQD);
+	drain_sends(d);
+	two_hcas_run(d, d->now_ns);
+	assert_draining(d, true);
 	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_draining(d, false);
+	free_idle(d);
+}
+
+/* The atomic that the target's process executes has begun; the WRITE behind the
+ * atomic has not. */
+static void a_drain_waits_for_an_atomic(void **state)
+{
+	struct two_hcas *d = end_wait();
+	struct cqe c;
+
+	d->side[1].is_stopped = true;
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 8, 8, AT)->swap_add = 1;
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, FEW, AT);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	drain_sends(d);
+	two_hcas_run(d, d->now_ns);
+	assert_draining(d, true);
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_false(two_hcas_poll(d, 0, &c));
+	assert_draining(d, false);
+	enter_state(d, 0, HCA_QP_RTS);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
 	free_idle(d);
@@ -471,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_receive_that_is_taken_ends_no_wait),
 		cmocka_unit_test(a_change_of_the_state_ends_each_wait),
 		cmocka_unit_test(a_drained_queue_ends_its_wait),
+		cmocka_unit_test(a_drain_waits_for_an_atomic),
 		cmocka_unit_test(a_destroyed_queue_pair_leaves_nothing),
 		cmocka_unit_test(
 			a_target_that_ends_is_left_for_the_progress_lock),
