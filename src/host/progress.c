@@ -265,9 +265,11 @@ static bool receive_streams(struct progress *p)
 {
 	bool any = false;
 
+	/* also without a stream: the deadline of a stream that has ended would
+	 * otherwise stay in the past, and no wait would last */
+	stream_set_tick(&p->streams, p->engine, p->now_ns);
 	if (!stream_set_is_open(&p->streams))
 		return false;
-	stream_set_tick(&p->streams, p->engine, p->now_ns);
 	for (unsigned r = 0; r < TURN_ROUNDS && (!r || p->streams.has_more);
 	     r++)
 		any |= stream_set_receive(&p->streams, p->engine, p->now_ns);

@@ -53,8 +53,9 @@ static void poll_often(void)
 static void open_stream(struct joined *j, struct host_stream *s, int fd[2])
 {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	*s = (struct host_stream){
-		.config = &j->config[0], .news = ignore_news, .fd = fd[0]};
+	s->config = &j->config[0];
+	s->news = ignore_news;
+	s->fd = fd[0];
 	progress_take(&progress);
 	assert_int_equal(stream_set_open(&progress.streams, progress.engine,
 					 j->d->side[0].side, s,
@@ -81,7 +82,7 @@ static void end_stream(struct joined *j, const int fd[2])
 static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 {
 	struct joined j = {0};
-	struct host_stream s;
+	struct host_stream s = {0};
 	int fd[2];
 
 	joined_plain(&j);
@@ -118,7 +119,7 @@ static void
 bytes_that_a_poll_leaves_end_the_leaders_wait(void **state) NO_LOCK_ANALYSIS
 {
 	struct joined j = {0};
-	struct host_stream s;
+	struct host_stream s = {0};
 	eventfd_t token;
 	int fd[2];
 
@@ -143,10 +144,35 @@ bytes_that_a_poll_leaves_end_the_leaders_wait(void **state) NO_LOCK_ANALYSIS
 	end_stream(&j, fd);
 }
 
+/* The deadline of the last connection must not end each later wait at once. */
+static void a_connection_that_has_ended_leaves_no_deadline(void **state)
+{
+	struct joined j = {0};
+	struct host_stream s = {.nudge_after_ns = 1, .ready_within_ns = 1};
+	uint64_t due_ns;
+	int fd[2];
+
+	joined_plain(&j);
+	begin_progress(j.d, ignore_fatal);
+	open_stream(&j, &s, fd);
+	due_ns = progress.streams.due_ns;
+	assert_true(due_ns < UINT64_MAX);
+	cancel_stream(&j);
+	while (monotonic_ns() <= due_ns)
+		continue;
+	rest_once();
+	assert_int_equal(progress.streams.due_ns, UINT64_MAX);
+	assert_true(progress.wake.at_ns > due_ns);
+	progress_rested(&progress);
+	end_stream(&j, fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(polls_of_streams_alone_look_for_no_datagrams),
+		cmocka_unit_test(
+			a_connection_that_has_ended_leaves_no_deadline),
 		cmocka_unit_test(bytes_that_a_poll_leaves_end_the_leaders_wait),
 	};
 
