@@ -21,8 +21,10 @@
  */
 #define CONNECT_NS 55000000000ull
 #define FAST_NS	   8000000000ull /* in place of CONNECT_NS: ADVERB_CM_FAST */
-/* After a rejection: how long the peer may take to close the connection. */
-#define LINGER_NS 5000000000ull
+/* After a rejection: how long the peer may take to close the connection, and
+ * how many peers may do so at a time. */
+#define LINGER_NS    5000000000ull
+#define LINGER_PEERS 128
 /*
  * How long the initiator tries again while no program listens at the
  * destination.  A server of perftest -R listens a second time, and its client
@@ -619,6 +621,21 @@ static void linger_on(struct r_iw *iw)
 	watch_exchange(iw);
 }
 
+/* Peers that are rejected and close no connection would use up the descriptors
+ * of the program.  So the object that began to linger LINGER_PEERS rejections
+ * ago is freed; its peer may lose the rejection. */
+static void limit_lingering(const struct r_iw *iw)
+{
+	static uint64_t serials[LINGER_PEERS]; /* under r_lock */
+	static uint32_t next;
+	struct r_iw *oldest = r_iw_find(serials[next]);
+
+	if (oldest && oldest->state == R_IW_LINGERING)
+		r_iw_free(oldest);
+	serials[next] = iw->serial;
+	next = (next + 1) % LINGER_PEERS;
+}
+
 static void serve_lingering(struct r_iw *iw, bool is_due);
 
 static const struct r_iw_role lingering_role = {.serve = serve_lingering,
@@ -637,6 +654,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	iw->id = NULL;
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
+	limit_lingering(iw);
 	r_iw_enter(iw, R_IW_LINGERING, &lingering_role);
 	r_iw_set_timer(iw, monotonic_ns() + LINGER_NS);
 	err = r_iw_send_start(iw);

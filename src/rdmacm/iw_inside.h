@@ -173,6 +173,8 @@ void r_iw_close_fd(struct r_iw *iw);
 /* Returns whether another process made the object: a parent that has forked
  * this process. */
 bool r_iw_is_foreign(const struct r_iw *iw);
+/* Returns the object of this process with this number; NULL: there is none. */
+struct r_iw *r_iw_find(uint64_t serial);
 /* Calls the function for each object of this process.  The function must not
  * free an object. */
 void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg);

@@ -238,7 +238,7 @@ static struct r_iw *next_news(void)
 
 /* ---- objects ---- */
 
-static struct r_iw *find_object(uint64_t serial)
+struct r_iw *r_iw_find(uint64_t serial)
 {
 	struct list *l = &table[serial % BUCKETS];
 
@@ -352,7 +352,7 @@ static void serve_events(const struct epoll_event *events, int n)
 		/* There is no object if the event is of wake_fd, which was
 		 * added with serial 0, or if an earlier event has freed the
 		 * object. */
-		iw = find_object(events[i].data.u64);
+		iw = r_iw_find(events[i].data.u64);
 		if (iw)
 			serve_object(iw, false);
 		else

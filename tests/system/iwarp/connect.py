@@ -23,6 +23,7 @@ from system import (HANG, Skip, expect, expect_failed, expect_ok, expect_silent,
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
+talker = t.program("talker")
 LO = {"ADVERB_DEVICES": "iwarp:lo"}
 LINK = {"ADVERB_DEVICES": "iwarp:v0"}
 HERE = "10.1.0.1"  # the address that lab.interface() gives to `here`
@@ -537,6 +538,25 @@ def played_clients():
         expect("raise the limit of descriptors" in served.output,
                "no message says to raise the limit of descriptors", r)
 
+    def refused():
+        """Peers whose requests are rejected, and which keep their connections, do
+        not use up the descriptors of the server."""
+        s = Server([talker, "refuse", "127.0.0.1", "%"])
+        folder = "/proc/%d/fd" % s.process.pid
+        before = len(os.listdir(folder))
+        peers = []
+        for _ in range(300):
+            peer = s.connect()
+            peer.sendall(request())
+            key, flags, _, _ = read_frame(peer)
+            expect(key == REPLY and flags & REJECT, "the request is not rejected")
+            peers.append(peer)
+        more = len(os.listdir(folder)) - before
+        for peer in peers:
+            peer.close()
+        s.end(kill=True)
+        expect(more <= 130, "%d descriptors for rejected peers" % more)
+
     case("a server replies to an enhanced request", accepted, "rping")
     case("private data that the program does not get is reported", long_data,
          "rping")
@@ -547,6 +567,7 @@ def played_clients():
     case("300 connections without a request do not keep a client out", flood,
          "rping")
     case("a server without descriptors serves later", few_descriptors, "rping")
+    case("300 rejected peers keep at most 128 descriptors", refused)
 
 
 def deaths():
