@@ -250,16 +250,63 @@ static int open_capture(const char *name, const char **why, char *text,
 	return -1;
 }
 
+/* Writes all bytes of v[0..n), and changes v.  A signal of the program may end
+ * a write to a full pipe before any byte, or after a part of the bytes, is
+ * written. False: errno says why not all bytes were written. */
+static bool write_whole(int fd, struct iovec *v, int n)
+{
+	while (n) {
+		ssize_t done = writev(fd, v, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (!done)
+			errno = ENOSPC;
+		if (done <= 0)
+			return false;
+		for (; n && (size_t)done >= v->iov_len; n--)
+			done -= (ssize_t)v++->iov_len;
+		if (n) {
+			v->iov_base = (char *)v->iov_base + done;
+			v->iov_len -= (size_t)done;
+		}
+	}
+	return true;
+}
+
+static void end_capture(void)
+{
+	shared_store(&is_open, false);
+	fd_identity_close(file);
+	file = -1;
+}
+
+/* Ends the capture if the program has closed its descriptor, as a daemon may do
+ * before it opens a device again. */
+static void forget_lost_file(void)
+{
+	int cancel;
+
+	take_file(&cancel);
+	if (file >= 0 && !fd_identity_holds(file))
+		end_capture();
+	give_file(cancel);
+}
+
 void capture_open(bool is_by_lid)
 {
 	const char *name = env_text("ADVERB_PCAP"), *why;
 	uint8_t begin[PCAPNG_BEGIN_BYTES];
+	struct iovec whole = {begin, sizeof(begin)};
 	struct write_signals held;
 	char text[128];
 	int fd, cancel;
-	ssize_t written;
+	bool is_written;
 
-	if (!name || !*name || capture_is_open())
+	if (!name || !*name)
+		return;
+	forget_lost_file();
+	if (capture_is_open())
 		return;
 	/* Several processes may append to the file, since a pcapng file may
 	 * have several sections. */
@@ -267,10 +314,9 @@ void capture_open(bool is_by_lid)
 	pcapng_write_begin(begin,
 			   is_by_lid ? ERF_LINK_TYPE : PCAPNG_LINK_ETHERNET);
 	write_signals_hold(&held);
-	written = fd < 0 ? 0 : write(fd, begin, sizeof(begin));
-	if (fd >= 0 && written != sizeof(begin)) {
-		/* a call that wrote a part has set no errno */
-		why = strerror(written < 0 ? errno : ENOSPC);
+	is_written = fd >= 0 && write_whole(fd, &whole, 1);
+	if (fd >= 0 && !is_written) {
+		why = strerror(errno);
 		fd_identity_close(fd);
 		fd = -1;
 	}
@@ -285,13 +331,6 @@ void capture_open(bool is_by_lid)
 	has_link_packets = is_by_lid;
 	shared_store(&is_open, fd >= 0);
 	give_file(cancel);
-}
-
-static void end_capture(void)
-{
-	shared_store(&is_open, false);
-	fd_identity_close(file);
-	file = -1;
 }
 
 void capture_close(void)
@@ -329,15 +368,13 @@ static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 		{after, pcapng_write_after(after, &k)},
 	};
 	struct write_signals held;
-	ssize_t written;
+	bool is_written;
 
 	pcapng_write_before(before, &k);
 	write_signals_hold(&held);
-	written = writev(file, iov, 4);
+	is_written = write_whole(file, iov, 4);
 	write_signals_give(&held);
-	if (written != (ssize_t)(sizeof(before) + m + n + iov[3].iov_len)) {
-		if (written >= 0) /* a part was written */
-			errno = ENOSPC;
+	if (!is_written) {
 		log_say(LOG_CAPTURE_ENDS, 0,
 			"the capture ends here, because the file of "
 			"ADVERB_PCAP cannot be written: %m; remove the cause, "

@@ -78,7 +78,7 @@ static inline const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 }
 
 /* Stores the sentences that `call` writes to stderr; returns their length. */
-static inline size_t said_by(void call(void), char *text, size_t size)
+static inline size_t said_here(void call(void), char *text, size_t size)
 {
 	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
 	ssize_t n;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "hdr/erf.h"
 
@@ -361,9 +362,37 @@ static void the_program_is_told_that_a_capture_ends(void **state)
 	char text[200] = "";
 
 	unsetenv("ADVERB_EXPLAIN");
-	assert_true(said_by(capture_when_full, text, sizeof(text)));
+	assert_true(said_here(capture_when_full, text, sizeof(text)));
 	assert_non_null(strstr(text, "the capture ends here"));
 	assert_false(capture_is_open());
+}
+
+/* Closes the descriptor of this process whose file is the capture. */
+static void close_file_of_capture(void)
+{
+	struct stat capture, st;
+
+	assert_int_equal(stat(path, &capture), 0);
+	for (int fd = 3; fd < 1024; fd++)
+		if (!fstat(fd, &st) && st.st_ino == capture.st_ino &&
+		    st.st_dev == capture.st_dev)
+			close(fd);
+}
+
+/* A daemon closes all descriptors, and opens its device only then. */
+static void a_capture_goes_on_when_a_device_is_opened_again(void **state)
+{
+	static const uint8_t payload[] = "0123456";
+	uint32_t bytes;
+	size_t next;
+
+	close_file_of_capture();
+	capture_open(false);
+	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
+	assert_true(capture_is_open());
+	read_capture();
+	frame_at((size_t)2 * PREAMBLE, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
 }
 
 int main(void)
@@ -384,6 +413,7 @@ int main(void)
 		CASE(frames_too_long_or_after_the_close_are_not_captured),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
+		CASE(a_capture_goes_on_when_a_device_is_opened_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

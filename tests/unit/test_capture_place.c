@@ -6,9 +6,15 @@
 #include "captures.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "util/shared.h"
+
+enum { FRAMES = 24, LONG = 4200, SIGNALS = 5 };
 
 static void open_again(void)
 {
@@ -41,7 +47,7 @@ static void a_file_that_cannot_be_made_blocking_is_refused(void **state)
 	capture_close();
 	setenv("ADVERB_PCAP", "/dev/null", 1);
 	has_fixed_flags = true;
-	assert_true(said_by(open_again, text, sizeof(text)));
+	assert_true(said_here(open_again, text, sizeof(text)));
 	has_fixed_flags = false;
 	assert_non_null(strstr(text, strerror(EPERM)));
 	assert_false(capture_is_open());
@@ -217,6 +223,94 @@ static void a_descriptor_gets_the_capture(void **state)
 	close(fds[1]);
 }
 
+static shared_u32 signals; /* how often the handler ran */
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	shared_store(&signals, shared_own(&signals) + 1);
+}
+
+/* Reads a pipe to its end, but begins only after the writer, which waits for
+ * room in the pipe, has got some signals. */
+static void *read_late(void *fd)
+{
+	const uint32_t first = shared_load(&signals);
+	ssize_t n;
+
+	while (shared_load(&signals) - first < SIGNALS)
+		usleep(1000);
+	do {
+		n = read(*(int *)fd, seen + seen_bytes,
+			 sizeof(seen) - seen_bytes);
+		seen_bytes += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	return NULL;
+}
+
+/* Has SIGALRM sent to the calling thread alone, each millisecond. */
+static void set_alarm(int flags)
+{
+	const struct sigaction act = {.sa_handler = count_signal,
+				      .sa_flags = flags};
+	const struct itimerval each = {{0, 1000}, {0, 1000}};
+
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &each, NULL), 0);
+}
+
+static void stop_alarm(void)
+{
+	const struct itimerval never = {{0, 0}, {0, 0}};
+
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_true(signal(SIGALRM, SIG_IGN) != SIG_ERR);
+}
+
+static pthread_t start_reader(int *fd)
+{
+	sigset_t alarm, before;
+	pthread_t reader;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &alarm, &before), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_late, fd), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	return reader;
+}
+
+/* A pipe holds 64 KiB, so the writer waits for the reader, and the program's
+ * signals interrupt the writer. */
+static void a_signal_loses_no_frame_in_a_full_pipe(void **state)
+{
+	static const uint8_t payload[LONG];
+
+	for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
+		size_t at = PREAMBLE;
+		pthread_t reader;
+		uint32_t bytes;
+		int fds[2];
+
+		capture_to_pipe(fds);
+		seen_bytes = 0;
+		reader = start_reader(&fds[0]);
+		set_alarm(flags);
+		for (int i = 0; i < FRAMES; i++)
+			capture_frame(&four_a, &four_b, payload, LONG, 0, 0,
+				      64);
+		stop_alarm();
+		assert_true(capture_is_open());
+		capture_close();
+		close(fds[1]);
+		pthread_join(reader, NULL);
+		close(fds[0]);
+		for (int i = 0; i < FRAMES; i++)
+			frame_at(at, &bytes, &at);
+		assert_int_equal(at, seen_bytes);
+	}
+}
+
 /* The reader closes its end of the pipe, as Wireshark does when the user ends
  * Wireshark.  SIGPIPE has its default action: a SIGPIPE would end this process.
  */
@@ -344,6 +438,7 @@ int main(void)
 		CASE(a_descriptor_gets_the_capture),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
+		CASE(a_signal_loses_no_frame_in_a_full_pipe),
 		CASE(a_pipe_without_a_reader_ends_the_capture_alone),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),
 	};
