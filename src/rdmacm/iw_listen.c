@@ -135,7 +135,14 @@ static const char *pause_remedy(int err)
 
 /* No descriptor, no memory or no place in an epoll set is left.  No event tells
  * when that changes, so the listener tries again after PAUSE_NS. */
-static void pause_listener(struct r_iw *l, int err)
+static void pause_listener(struct r_iw *l)
+{
+	r_iw_watch(l, 0);
+	r_iw_set_timer(l, monotonic_ns() + PAUSE_NS);
+}
+
+/* accept4(2) has failed with `err`. */
+static void pause_accepting(struct r_iw *l, int err)
 {
 	char text[R_ADDR_TEXT];
 
@@ -143,8 +150,19 @@ static void pause_listener(struct r_iw *l, int err)
 	      "accepted: %s; %s",
 	      r_addr_text(&l->id->base.route.addr.src_addr, text),
 	      strerror(err), pause_remedy(err));
-	r_iw_watch(l, 0);
-	r_iw_set_timer(l, monotonic_ns() + PAUSE_NS);
+	pause_listener(l);
+}
+
+/* epoll_ctl(2) has failed with `err`. */
+static void pause_watching(struct r_iw *l, int err)
+{
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_listen: connections to %s have to wait, since the kernel "
+	      "does not add the listening socket to an epoll set: %s; %s",
+	      r_addr_text(&l->id->base.route.addr.src_addr, text),
+	      strerror(err), pause_remedy(err));
+	pause_listener(l);
 }
 
 /* Has the thread accept the connections to the listener.  Pauses the listener
@@ -157,7 +175,7 @@ static void resume_listener(struct r_iw *l)
 	errno = 0;
 	r_iw_watch(l, EPOLLIN);
 	if (!l->watched && (errno == ENOMEM || errno == ENOSPC))
-		pause_listener(l, errno);
+		pause_watching(l, errno);
 	errno = before;
 }
 
@@ -375,7 +393,7 @@ static void accept_ready(struct r_iw *l)
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 		    errno == ENOMEM) {
-			pause_listener(l, errno);
+			pause_accepting(l, errno);
 			return;
 		}
 		if (errno == EAGAIN || errno == EBADF || errno == EINVAL)
