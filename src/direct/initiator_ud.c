@@ -30,15 +30,12 @@ static void drop_target(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
 }
 
 /* Should l, a link of q, be given up?  q may wait for q->direct.link.  A link
- * without an owner tells only that packets go to its target. */
+ * without an owner tells that packets go to its target.  That link stays:
+ * without it each datagram to the target would ask the broker about the target.
+ */
 static bool is_useless(const struct ibt_qp *q, const struct target_ref *l)
 {
-	if (l == q->direct.link)
-		return false;
-	if (l->owner)
-		return target_has_ended(l);
-	return l->path == IBT_PATH_PACKETS &&
-	       q->direct.targets->count == TARGETS_MAX;
+	return l != q->direct.link && l->owner && target_has_ended(l);
 }
 
 /* Looks at the next links of q, and gives up those that are useless: a program

@@ -6,14 +6,12 @@
  * of a link is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link
  * whose target's process has ended is given up when a datagram for this target
  * cannot be executed, or when a datagram to a new target finds the link: each
- * new link lets the queue pair look at the next two links, in turn.  If the
- * queue pair has 1024 links, a link to a target whose arena cannot be mapped is
- * given up, too.  If a datagram has to be run again
- * (target_ref.is_busy), the queue pair waits.  A direct path becomes
- * IBT_PATH_PACKETS when a datagram cannot be executed for another reason (for
- * example, no receive, no such QP, another Q_Key).  The target then gets the
- * datagram as a packet.  The target drops the packet with an explanation, or
- * holds the packet until a receive is posted.
+ * new link lets the queue pair look at the next two links, in turn.  If a
+ * datagram has to be run again (target_ref.is_busy), the queue pair waits.  A
+ * direct path becomes IBT_PATH_PACKETS when a datagram cannot be executed for
+ * another reason (for example, no receive, no such QP, another Q_Key).  The
+ * target then gets the datagram as a packet.  The target drops the packet with
+ * an explanation, or holds the packet until a receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.
