@@ -8,8 +8,6 @@
  * longer ago. */
 #define LOOK_NS 100000000
 
-enum { RESTARTING = 1, ENDING = 2 };
-
 /* Is this a signal of a fault or of abort(3)?  Such a signal goes to the thread
  * that has the fault or calls abort, and a thread that waits does neither.  So
  * no such signal is expected to interrupt a wait. */
@@ -24,15 +22,14 @@ static void look_at_handlers(struct sigrestart *h)
 {
 	struct sigaction a;
 
-	h->kinds = 0;
+	sigemptyset(&h->restarting);
 	sigemptyset(&h->ending);
 	for (int sig = 1; sig <= SIGRTMAX; sig++) {
 		if (is_of_fault(sig) || sigaction(sig, NULL, &a) ||
 		    a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
 			continue;
-		h->kinds |= a.sa_flags & SA_RESTART ? RESTARTING : ENDING;
-		if (!(a.sa_flags & SA_RESTART))
-			sigaddset(&h->ending, sig);
+		sigaddset(a.sa_flags & SA_RESTART ? &h->restarting : &h->ending,
+			  sig);
 	}
 	h->looked_ns = monotonic_ns();
 }
@@ -41,20 +38,24 @@ bool sigrestart_differ(struct sigrestart *h)
 {
 	if (!h->looked_ns || monotonic_ns() - h->looked_ns > LOOK_NS)
 		look_at_handlers(h);
-	return h->kinds == (RESTARTING | ENDING);
+	return !sigisemptyset(&h->restarting) && !sigisemptyset(&h->ending);
 }
 
 bool sigrestart_end(struct sigrestart *h)
 {
-	const unsigned before = h->kinds;
+	const sigset_t before = h->ending;
 
 	look_at_handlers(h);
-	return (before | h->kinds) & ENDING;
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (sigismember(&before, sig) &&
+		    !sigismember(&h->restarting, sig))
+			return true;
+	return !sigisemptyset(&h->ending);
 }
 
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before)
 {
-	return h->kinds & ENDING &&
+	return !sigisemptyset(&h->ending) &&
 	       !pthread_sigmask(SIG_BLOCK, &h->ending, before);
 }
 

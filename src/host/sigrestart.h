@@ -19,10 +19,9 @@
 /* The program's handlers when they were last read, except those of faults and
  * of abort(3).  Starts as {0}. */
 struct sigrestart {
-	uint64_t looked_ns; /* when they were read (monotonic_ns); 0: never */
-	/* Bit 0: some handlers have SA_RESTART.  Bit 1: some have not. */
-	unsigned kinds;
-	sigset_t ending; /* signals whose handlers have no SA_RESTART */
+	uint64_t looked_ns;  /* when they were read (monotonic_ns); 0: never */
+	sigset_t restarting; /* signals whose handlers have SA_RESTART */
+	sigset_t ending;     /* signals whose handlers have no SA_RESTART */
 };
 
 /* Do some handlers have SA_RESTART and others not?  If so, after a wait was
@@ -31,8 +30,8 @@ struct sigrestart {
  * ago. */
 bool sigrestart_differ(struct sigrestart *h);
 /* Called when a handler has just interrupted a wait: reads the handlers again.
- * True: one of them has no SA_RESTART now, or had none at the last read (a
- * handler may have removed itself); the caller ends the wait. */
+ * True: one of them has no SA_RESTART, or one without SA_RESTART is gone since
+ * the last read (a handler may remove itself); the caller ends the wait. */
 bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers

@@ -65,6 +65,17 @@ static void a_wait_ends_after_a_handler_that_removed_itself(void **unused)
 	assert_false(sigrestart_end(&h)); /* the next wait goes on */
 }
 
+static void a_wait_goes_on_after_a_handler_that_got_sa_restart(void **unused)
+{
+	struct sigrestart h = {0};
+
+	(void)unused;
+	handle_by(SIGUSR1, handle_signal, 0);
+	assert_false(sigrestart_differ(&h));
+	handle_by(SIGUSR1, handle_signal, SA_RESTART);
+	assert_false(sigrestart_end(&h));
+}
+
 static void handlers_of_both_kinds_differ(void **unused)
 {
 	struct sigrestart h = {0};
@@ -100,6 +111,7 @@ int main(void)
 		CASE(a_wait_goes_on_after_a_handler_with_sa_restart),
 		CASE(a_wait_ends_after_a_handler_set_since_the_last_read),
 		CASE(a_wait_ends_after_a_handler_that_removed_itself),
+		CASE(a_wait_goes_on_after_a_handler_that_got_sa_restart),
 		CASE(handlers_of_both_kinds_differ),
 		CASE(a_blocked_signal_is_pending),
 	};
