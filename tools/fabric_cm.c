@@ -485,29 +485,33 @@ static void settle_doubts(struct cm_host *h)
 	}
 }
 
-/* Returns when fabric_cm_turn has to serve the host again, though nothing
- * happens. */
-static uint64_t deadline_of(const struct cm_host *h)
+/* Sends what waits for the clients of the host.  Returns whether a client has
+ * to be served again after a pause, for lack of memory. */
+static bool flush_clients(struct cm_host *h)
 {
-	uint64_t due_ns = cmserver_deadline(h->server);
+	bool lacks_memory = false;
 
-	list_for_each (l, &h->clients)
-		if (cmserver_lacks_memory(OF_CLIENTS(l)->client))
-			return bits_min_u64(due_ns,
-					    monotonic_ns() +
-						    CMSERVER_MEMORY_MS *
-							    UINT64_C(1000000));
-	return due_ns;
+	list_for_each_safe (l, &h->clients) {
+		struct fabric_cm_client *c = OF_CLIENTS(l);
+
+		if (flush_client(c))
+			lacks_memory |= cmserver_lacks_memory(c->client);
+		else
+			fabric_cm_close(c);
+	}
+	return lacks_memory;
 }
 
 /* Finishes the turn of a host, and frees the host if nothing is left of it. */
 static void finish_host(struct cm_host *h)
 {
+	uint64_t pause_ns = UINT64_MAX;
+
 	settle_doubts(h);
-	list_for_each_safe (l, &h->clients)
-		if (!flush_client(OF_CLIENTS(l)))
-			fabric_cm_close(OF_CLIENTS(l));
-	h->due_ns = deadline_of(h);
+	if (flush_clients(h))
+		pause_ns =
+			monotonic_ns() + CMSERVER_MEMORY_MS * UINT64_C(1000000);
+	h->due_ns = bits_min_u64(pause_ns, cmserver_deadline(h->server));
 	list_remove(&h->active);
 	if (!h->client_count && !cmserver_is_busy(h->server) &&
 	    !fabric_query_is_busy(h))
