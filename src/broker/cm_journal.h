@@ -61,7 +61,8 @@ void cm_journal_take(struct cm_journal *j, uint32_t local_id);
 /* Is there an inherited record of the process pid that was not taken yet? */
 bool cm_journal_has(const struct cm_journal *j, pid_t pid);
 /* A search for the inherited records of processes that have ended.  Starts as
- * {0}.  The search looks at each record once, and seldom twice at a process. */
+ * {0}.  The search looks at each record once, and again at a process only if
+ * the pids of two processes are equal modulo CM_JOURNAL_LIVES. */
 #define CM_JOURNAL_LIVES 64
 struct cm_journal_search {
 	uint32_t at; /* the next inherited record to look at */

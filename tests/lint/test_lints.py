@@ -257,10 +257,10 @@ CASES = (
     ("lint-promises", "a case that its unit test lacks", "docs/a.md",
      "`test_other_user`: \"no test does that\"\n", "has no test: no test"),
     ("lint-promises", "tests that root runs", "docs/a.md",
-     "`meson test -C build/out mr`, `meson test -C build/out capture walk`, as "
+     "`meson test -C build/out mr`, `meson test -C build/out walk trust`, as "
      "root too, `test_other_user` as root\n", None),
     ("lint-promises", "a test that root does not run", "docs/a.md",
-     "`meson test -C build/out capture mr`, as root too\n",
+     "`meson test -C build/out walk mr`, as root too\n",
      "ci/test-root does not run mr"),
     ("lint-modules", "a test for each module", "docs/TESTED.md", ROWS, None),
     ("lint-modules", "a module without a row", "docs/TESTED.md",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Definitions that the scenarios of two_hcas.h share: a time in which most
- * requests end, checks of a completion, the loss of all packets, how many
- * packets were sent, and the change of a QP's state. */
+ * requests end, checks of a completion and of a drained send queue, the loss of
+ * all packets, how many packets were sent, and the change of a QP's state. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 
@@ -60,6 +60,19 @@ static inline void enter_state(struct two_hcas *d, int i, uint32_t state)
 					  &a, HCA_QP_STATE, d->side[i].ip,
 					  d->now_ns, &why),
 			 0);
+}
+
+/* Fails the test unless the send queue of side 0 is draining, and SQ_DRAINED
+ * has not come; or, if `drains` is false, is drained, and the event has come
+ * once. */
+static inline void assert_draining(struct two_hcas *d, bool drains)
+{
+	struct two_hcas_side *s = &d->side[0];
+	struct hca_qp_attr a;
+
+	engine_qp_query(s->engine, s->side, &a);
+	assert_int_equal(a.sq_draining, drains);
+	assert_int_equal(s->events[ENGINE_SQ_DRAINED], !drains);
 }
 
 #endif

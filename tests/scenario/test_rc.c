@@ -386,16 +386,6 @@ static int lose_requests(void *context, int from, const struct engine_frame *f)
 	return from != 0;
 }
 
-static void assert_draining(struct two_hcas *d, bool drains)
-{
-	struct two_hcas_side *s = &d->side[0];
-	struct hca_qp_attr a;
-
-	engine_qp_query(s->engine, s->side, &a);
-	assert_int_equal(a.sq_draining, drains);
-	assert_int_equal(s->events[ENGINE_SQ_DRAINED], !drains);
-}
-
 /* With a max_rd_atomic of 1, the second READ has begun, but is sent only after
  * the first is answered.  The third has not begun. */
 static void a_drain_waits_for_a_request_that_is_not_sent_yet(void **state)

@@ -389,16 +389,6 @@ static void drain_sends(struct two_hcas *d)
 			 0);
 }
 
-static void assert_draining(struct two_hcas *d, bool drains)
-{
-	struct two_hcas_side *s = &d->side[0];
-	struct hca_qp_attr a;
-
-	engine_qp_query(s->engine, s->side, &a);
-	assert_int_equal(a.sq_draining, drains);
-	assert_int_equal(s->events[ENGINE_SQ_DRAINED], !drains);
-}
-
 /* The message that waits has begun, so the queue is drained only when the
  * message is complete (IBTA 10.3.1). */
 static void a_drained_queue_ends_its_wait(void **state)

@@ -232,6 +232,7 @@ static void one_turn_reads_each_lingering_socket_once(void **state)
 	struct wired w;
 	struct two_hcas_side *second;
 	struct host_stream stream;
+	struct pollfd p[2];
 	int peer;
 
 	wire_up(&w);
@@ -246,6 +247,10 @@ static void one_turn_reads_each_lingering_socket_once(void **state)
 	stream_set_drop(&w.set, second->engine, second->qp->qpn, w.j.d->now_ns);
 	assert_int_equal(write(w.peer, "x", 1), 1);
 	assert_int_equal(write(peer, "x", 1), 1);
+	p[0] = (struct pollfd){w.stream.fd, POLLIN, 0};
+	p[1] = (struct pollfd){stream.fd, POLLIN, 0};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(poll(&p[i], 1, TEST_WAIT_MS), 1);
 	receives = 0;
 	receive_turn(&w);
 	assert_int_equal(receives, 2);

@@ -19,12 +19,13 @@ static inline void said_by(void (*calls)(void), char *text, size_t size)
 	 * after 64 KiB. */
 	int said = memfd_create("said", MFD_CLOEXEC), status;
 	ssize_t got;
-	pid_t child;
+	pid_t parent = getpid(), child;
 
 	assert_true(said >= 0);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
+		test_begin_child(parent);
 		dup2(said, STDERR_FILENO);
 		calls();
 		_exit(0);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -353,18 +352,18 @@ static void a_lack_of_descriptors_releases_no_conversation(void **state)
  * place in a search than this process's. */
 static pid_t start_process(void)
 {
-	pid_t first = fork(), pid = first;
+	pid_t parent = getpid(), pid = fork();
 
-	if (first && (first - getpid()) % CM_JOURNAL_LIVES == 0)
+	while (pid > 0 && (pid - parent) % CM_JOURNAL_LIVES == 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
 		pid = fork();
-	if (!pid || !first) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+	assert_true(pid >= 0);
+	if (!pid) {
+		test_begin_child(parent);
 		for (;;)
 			pause();
-	}
-	if (pid != first) {
-		kill(first, SIGKILL);
-		waitpid(first, NULL, 0);
 	}
 	return pid;
 }
