@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Definitions that the scenarios of two_hcas.h share: a time in which most
  * requests end, checks of a completion and of a drained send queue, the loss of
- * all packets, how many packets were sent, and the change of a QP's state. */
+ * all packets, how many packets were sent, and changes of a QP's state. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 
@@ -59,6 +59,20 @@ static inline void enter_state(struct two_hcas *d, int i, uint32_t state)
 	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
 					  &a, HCA_QP_STATE, d->side[i].ip,
 					  d->now_ns, &why),
+			 0);
+}
+
+/* Moves side i's QP to SQD, and asks for the event SQ_DRAINED. */
+static inline void drain_sends(struct two_hcas *d, int i)
+{
+	struct two_hcas_side *s = &d->side[i];
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
+				.en_sqd_async_notify = 1};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
+					  s->ip, d->now_ns, &why),
 			 0);
 }
 

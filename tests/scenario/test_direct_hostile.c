@@ -214,19 +214,6 @@ static void an_invalidation_outlasts_a_drain_that_ends_early(void **state)
 	}
 }
 
-static void drain_sends(struct two_hcas *d)
-{
-	struct two_hcas_side *s = &d->side[1];
-	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
-				.en_sqd_async_notify = 1};
-	const char *why;
-
-	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
-					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
-					  s->ip, d->now_ns, &why),
-			 0);
-}
-
 static bool is_draining(struct two_hcas *d)
 {
 	struct hca_qp_attr a;
@@ -246,7 +233,7 @@ static void a_drain_waits_for_an_invalidation(void **state)
 		struct cqe c;
 
 		assert_waiting(d, w);
-		drain_sends(d);
+		drain_sends(d, 1);
 		assert_waiting(d, w);
 		assert_int_equal(*drained, 0);
 		assert_true(is_draining(d));

@@ -376,19 +376,6 @@ static void a_change_of_the_state_ends_each_wait(void **state)
 		}
 }
 
-static void drain_sends(struct two_hcas *d)
-{
-	struct two_hcas_side *s = &d->side[0];
-	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
-				.en_sqd_async_notify = 1};
-	const char *why;
-
-	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
-					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
-					  s->ip, d->now_ns, &why),
-			 0);
-}
-
 /* The message that waits has begun, so the queue is drained only when the
  * message is complete (IBTA 10.3.1). */
 static void a_drained_queue_ends_its_wait(void **state)
@@ -396,7 +383,7 @@ static void a_drained_queue_ends_its_wait(void **state)
 	struct two_hcas *d = end_wait();
 
 	assert_true(post_send(d, FEW));
-	drain_sends(d);
+	drain_sends(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_draining(d, true);
 	two_hcas_recv(d, 1, AT, FEW);
@@ -419,7 +406,7 @@ static void a_drain_waits_for_an_atomic(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, FEW, AT);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
-	drain_sends(d);
+	drain_sends(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_draining(d, true);
 	d->side[1].is_stopped = false;
