@@ -251,8 +251,8 @@ static int open_capture(const char *name, const char **why, char *text,
 }
 
 /* Writes all bytes of v[0..n), and changes v.  A signal of the program may end
- * a write to a full pipe before any byte, or after a part of the bytes, is
- * written. False: errno says why not all bytes were written. */
+ * a write to a full pipe before any byte is written, or after a part of the
+ * bytes is written.  False: errno says why not all bytes were written. */
 static bool write_whole(int fd, struct iovec *v, int n)
 {
 	while (n) {

@@ -14,8 +14,8 @@
  * The result never goes back.  As long as the counter's rate is constant, the
  * result is never ahead of the clock, and at most CLOCK_LAG_NS behind it.  A
  * result from a reading that was interrupted may be behind by the length of the
- * interruption, too.
- * Where the counter cannot be trusted, each call reads the clock.
+ * interruption, too.  Where the counter cannot be trusted, each call reads the
+ * clock.
  *
  * Owner and lock: those of the struct that has the clock: struct progress with
  * the progress lock, or struct post_lock with its own lock.

@@ -21,7 +21,7 @@
 #define FORGED_VA UINT64_C(0x200000000000) /* no program maps it */
 
 /* Makes folders, one in the other, until their path needs room for one more
- * name. Returns a descriptor of the innermost folder; *depth: how many folders
+ * name.  Returns a descriptor of the innermost folder; *depth: how many folders
  * were made. */
 static int go_deep(const char *top, size_t *path_bytes, unsigned *depth)
 {
