@@ -127,6 +127,11 @@ bool engine_stream_is_drained(const struct ibt_qp *q)
 	return stream_is_drained(q);
 }
 
+bool engine_stream_has_failed(const struct ibt_qp *q)
+{
+	return stream_has_failed(q);
+}
+
 bool engine_stream_is_over(const struct ibt_qp *q)
 {
 	return stream_is_over(q);

@@ -533,6 +533,9 @@ void engine_stream_nudge(struct engine *e, struct ibt_qp *q);
  * and Terminates that are due?  Then the caller may send FIN.  Responses to q's
  * own requests may not have come yet. */
 bool engine_stream_is_drained(const struct ibt_qp *q);
+/* Does q execute no request any more?  If the connection takes no bytes, the
+ * caller closes the connection after a while. */
+bool engine_stream_has_failed(const struct ibt_qp *q);
 /* Are all bytes sent, and are received bytes ignored from now on?  Then the
  * caller closes the connection. */
 bool engine_stream_is_over(const struct ibt_qp *q);

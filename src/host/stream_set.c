@@ -16,7 +16,7 @@
 #define BATCH	    32		/* events of one epoll_wait */
 #define CHECK_NS    1000000	/* between checks that a descriptor is ours */
 #define LATE_NS	    5000000	/* how late a deadline may be served */
-#define CLOSE_NS    10000000000 /* the limit of stream_set_close */
+#define CLOSE_NS    10000000000 /* the limit of an end that must be sent */
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NUDGES	    4	 /* WRITEs without bytes (host_stream.nudge_after_ns) */
@@ -178,6 +178,19 @@ void stream_set_drain(struct stream_set *set)
 
 /* ---- sending ---- */
 
+/* A QP that has failed has sent its last bytes when the socket takes them.  If
+ * the socket is full and the peer does not read, the connection ends at a
+ * deadline instead, so that the program gets the news of the end. */
+static void limit_end(struct stream_set *set, struct stream_socket *s,
+		      uint64_t now_ns)
+{
+	if (!s->left_bytes || !engine_stream_has_failed(s->q) ||
+	    (s->deadline_ns != STREAM_SOCKET_NEVER && !s->nudges))
+		return;
+	s->nudges = 0;
+	stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
+}
+
 /* The engine has no more bytes for s now.  Ends the connection if the QP is
  * done with it.  Otherwise sends FIN, if stream_set_close was called and no
  * request or response is left to be sent. */
@@ -211,8 +224,10 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 {
 	uint32_t bytes, room;
 
-	if (s->left_bytes)
+	if (s->left_bytes) {
+		limit_end(set, s, now_ns);
 		return false;
+	}
 	room = room_of(set, s, e, now_ns);
 	bytes = engine_stream_tx(e, s->q, set->tx, room, now_ns);
 	if (!bytes) {

@@ -91,18 +91,13 @@ static void take_due(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 			     "its session does not allow");
 }
 
-static bool is_receiving(const struct ibt_qp *q)
-{
-	return q->stream->phase == STREAM_OPEN && q->qp->state != HCA_QP_ERR;
-}
-
 /* Takes the kept messages that have become due. */
 static void take_kept(struct ibt *t, struct ibt_qp *q)
 {
 	struct session *s = q->stream->session;
 	struct session_early *e;
 
-	while (is_receiving(q) &&
+	while (!stream_has_failed(q) &&
 	       (e = s->ring[s->rx_ssn & (SESSION_WINDOW - 1)])) {
 		s->ring[s->rx_ssn & (SESSION_WINDOW - 1)] = NULL;
 		s->kept -= e->bytes + NOTE_BYTES;
@@ -150,7 +145,7 @@ void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 	uint32_t ppid, ahead;
 	uint16_t ssn;
 
-	if (!is_receiving(q))
+	if (stream_has_failed(q))
 		return;
 	if (!session_parse_head(p, n, &ppid, &ssn)) {
 		fail_session(t, q, "a message that is not of DDP over SCTP");

@@ -74,6 +74,11 @@ void stream_close(struct ibt_qp *q)
 	q->stream = NULL;
 }
 
+bool stream_has_failed(const struct ibt_qp *q)
+{
+	return q->stream->phase != STREAM_OPEN || q->qp->state == HCA_QP_ERR;
+}
+
 bool stream_is_over(const struct ibt_qp *q)
 {
 	return q->stream->phase == STREAM_OVER;

@@ -218,6 +218,9 @@ void stream_lost(struct ibt *t, struct ibt_qp *q);
  * the user has already got a message. */
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
+/* Is no request executed any more: is q in ERR, is a Terminate to be sent, or
+ * has the stream ended? */
+bool stream_has_failed(const struct ibt_qp *q);
 /* Has q's stream ended, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
 /* Notes in the QP's statistics why q does not send (qp_stats.wait), and tells

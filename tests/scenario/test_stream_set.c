@@ -19,6 +19,7 @@
 #include "host/stream_set.h"
 #include "host/stream_socket.h"
 #include "scenario/joined.h"
+#include "scenario/outcome.h"
 
 #define BYTES 200000u
 
@@ -419,6 +420,35 @@ static void a_set_that_the_program_has_closed_is_not_used(void **s)
 	close(file);
 }
 
+/* The queue pair fails while its socket is full: by an FPDU whose CRC is wrong,
+ * or because the program moves the queue pair to ERR.  The peer never reads. */
+static void a_failed_queue_pair_with_a_full_socket_ends(void **state)
+{
+	for (int is_moved = 0; is_moved <= 1; is_moved++) {
+		struct engine_frame f;
+		struct engine *e;
+		struct wired w;
+
+		wire_up(&w);
+		e = w.j.d->side[0].engine;
+		fill_socket(&w);
+		if (is_moved)
+			enter_state(w.j.d, 0, HCA_QP_ERR);
+		else
+			assert_int_equal(send(w.peer, "\0\0bad CRC", 9, 0), 9);
+		while (joined_state(&w.j, 0) != HCA_QP_ERR)
+			receive_turn(&w);
+		assert_int_equal(engine_tx(e, &f, 1, w.j.d->now_ns), 0);
+		stream_set_send(&w.set, e, w.j.d->now_ns);
+		assert_int_equal(w.ends, 0);
+		assert_true(w.set.due_ns < STREAM_SOCKET_NEVER);
+		stream_set_tick(&w.set, e, w.set.due_ns);
+		assert_int_equal(w.ends, 1);
+		assert_false(stream_set_is_open(&w.set));
+		take_down(&w);
+	}
+}
+
 /* Puts a connection of the program at the number of w->stream.fd, as a program
  * does that closes descriptors which it does not know.  Returns the other end
  * of that connection. */
@@ -757,6 +787,7 @@ int main(void)
 		cmocka_unit_test(a_connection_of_the_program_is_not_shut_down),
 		cmocka_unit_test(
 			the_bytes_of_a_full_socket_do_not_go_to_the_program),
+		cmocka_unit_test(a_failed_queue_pair_with_a_full_socket_ends),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
 		cmocka_unit_test(a_captured_look_is_no_cancellation_point),
 		cmocka_unit_test(a_capture_has_the_bytes_of_both_directions),
