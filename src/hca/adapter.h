@@ -39,7 +39,7 @@ struct space;
 struct hca_shared {
 	uint32_t shape;	    /* HCA_SHAPE of the owner's build */
 	uint32_t qp_top;    /* rows of qps that were ever used */
-	uint32_t qp_lowest; /* no row before this one is free */
+	uint32_t qp_lowest; /* qp_new takes no row before this one */
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
 	aoff peer_area;	    /* struct hca_peer_area */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
@@ -95,6 +95,10 @@ struct hca {
 	/* The row where an initiator has last found a queue pair of this
 	 * adapter (direct/target.c). */
 	shared_u32 qp_row;
+	/* In the arena, and only in the owner's view: a bit for each row of
+	 * hca_shared.qps that qp_new has taken and qp_free has not freed yet.
+	 * Under the progress lock. */
+	uint64_t *rows_taken;
 	/* How many PDs, CQs and SRQs there are; under the ctx lock. */
 	uint32_t pds, cqs, srqs;
 	struct list share_looks; /* struct share_look; under the ctx lock */

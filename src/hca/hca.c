@@ -34,6 +34,9 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		return -ENOMEM;
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
+	h->rows_taken = arena_at(
+		&h->arena, arena_alloc(&h->arena, (HCA_MAX_QP + 63) / 64 *
+							  sizeof(uint64_t)));
 	h->shared->peer_area =
 		arena_alloc_shared(&h->arena, sizeof(*h->peer_area));
 	h->peer_area = arena_at(&h->arena, h->shared->peer_area);
@@ -45,8 +48,9 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		&h->arena, ACCESS_MAX * sizeof(struct access));
 	h->shared->shares =
 		arena_alloc(&h->arena, SHARE_MAX * sizeof(struct share));
-	if (!h->shared->qps || !h->peer_area || !h->shared->counters ||
-	    !h->shared->suspects || !h->shared->accesses || !h->shared->shares)
+	if (!h->shared->qps || !h->rows_taken || !h->peer_area ||
+	    !h->shared->counters || !h->shared->suspects ||
+	    !h->shared->accesses || !h->shared->shares)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* no region has row 0: 0 means "no row" */
 	return 0;

@@ -12,13 +12,25 @@ static aoff *qp_rows(const struct hca *h)
 	return arena_at(&h->arena, h->shared->qps);
 }
 
+static uint64_t row_bit(uint32_t row)
+{
+	return 1ull << (row & 63);
+}
+
+static bool is_row_taken(const struct hca *h, uint32_t row)
+{
+	return h->rows_taken[row / 64] & row_bit(row);
+}
+
 /* Stores the number of a free row of the table in qp, and leaves the row free.
- * False: the table has no free row. */
+ * False: the table has no free row.  The row of a QP that is withdrawn but not
+ * yet freed is not free: a peer that still works at this QP uses the row's word
+ * in peer_area.takes. */
 static bool find_row(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;
 
-	while (s->qp_lowest < s->qp_top && qp_rows(h)[s->qp_lowest])
+	while (s->qp_lowest < s->qp_top && is_row_taken(h, s->qp_lowest))
 		s->qp_lowest++;
 	qp->stats.row = s->qp_lowest;
 	return s->qp_lowest < HCA_MAX_QP;
@@ -35,6 +47,7 @@ static void publish_row(struct hca *h, struct qp *qp)
 
 	if (s->qp_lowest == s->qp_top)
 		s->qp_top++;
+	h->rows_taken[s->qp_lowest / 64] |= row_bit(s->qp_lowest);
 	__atomic_store_n(&qp_rows(h)[s->qp_lowest++], hca_off(h, qp),
 			 __ATOMIC_RELEASE);
 }
@@ -50,8 +63,13 @@ void qp_withdraw(struct hca *h, struct qp *qp)
 	 * the QP would be freed under the peer.
 	 */
 	__atomic_store_n(row, 0, __ATOMIC_SEQ_CST);
-	if (qp->stats.row < h->shared->qp_lowest)
-		h->shared->qp_lowest = qp->stats.row;
+}
+
+static void free_row(struct hca *h, uint32_t row)
+{
+	h->rows_taken[row / 64] &= ~row_bit(row);
+	if (row < h->shared->qp_lowest)
+		h->shared->qp_lowest = row;
 }
 
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
@@ -122,6 +140,7 @@ void qp_free(struct hca *h, struct qp *qp)
 	purge_cq(h, qp->recv_cq, qp->qpn);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
+	free_row(h, qp->stats.row);
 	qp->self = 0;
 	arena_free(&h->arena, hca_off(h, qp_target(qp)),
 		   sizeof(struct qp_target));

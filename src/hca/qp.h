@@ -167,7 +167,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
  * the progress lock. */
 void qp_withdraw(struct hca *h, struct qp *qp);
 /* Frees a QP that is withdrawn, after access_wait: no peer executes a request
- * there any more. */
+ * there any more.  Under the progress lock. */
 void qp_free(struct hca *h, struct qp *qp);
 
 /*

@@ -484,7 +484,9 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	if (qp && !*side) {
 		/* a peer may have found the QP before it was withdrawn */
 		access_wait(&h->hca, access_qp(qp->qpn));
+		progress_take(&h->progress);
 		qp_free(&h->hca, qp);
+		progress_give(&h->progress);
 		qp = NULL;
 	}
 	if (!qp)
@@ -523,8 +525,8 @@ void host_qp_free(struct host *h, struct qp *qp,
 	engine_qp_remove(h->progress.engine, side);
 	direct_select_part(h->progress.engine);
 	mcast_socket_sweep(&h->progress);
-	progress_give(&h->progress);
 	qp_free(&h->hca, qp);
+	progress_give(&h->progress);
 }
 
 int host_mcast_attach(struct host *h, const struct device *dev,

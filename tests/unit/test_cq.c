@@ -222,6 +222,23 @@ static void end_qp(struct qp *qp)
 	qp_free(&h, qp);
 }
 
+/* A peer that still works at a withdrawn queue pair uses the word of the queue
+ * pair's row in hca_peer_area.takes. */
+static void the_row_of_a_withdrawn_qp_is_free_after_qp_free(void **state)
+{
+	struct qp *first = new_qp(7), *second;
+	uint32_t row = first->stats.row;
+
+	qp_withdraw(&h, first);
+	second = new_qp(8);
+	assert_int_not_equal(second->stats.row, row);
+	qp_free(&h, first);
+	first = new_qp(9);
+	assert_int_equal(first->stats.row, row);
+	end_qp(first);
+	end_qp(second);
+}
+
 /* The owner posts a receive, and a peer takes it. */
 static void take_receive(struct qp *qp, uint64_t wr_id)
 {
@@ -492,6 +509,7 @@ static void small_blocks_fill_an_arena(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(the_row_of_a_withdrawn_qp_is_free_after_qp_free),
 		CASE(a_qp_for_which_no_memory_is_left_is_never_in_the_table),
 		CASE(completions_come_out_in_order_past_every_wrap),
 		CASE(a_poll_takes_what_is_there_and_no_more),
