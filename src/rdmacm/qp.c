@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/bits.h"
+
 /* 655.36 ms (IBTA 9.7.5.2.8), the value of the kernel's rdma_cm.  With a short
  * time the sender would have used up its retries before a receiver on a busy
  * machine gets a core and posts a receive. */
@@ -85,6 +87,19 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	return 0;
 }
 
+/* Returns how many READs and atomics this side may have outstanding: what the
+ * program has asked for, and on the active side at most what the REP grants
+ * (IBTA 12.7.29).  The passive side has asked for at most what the REQ allows.
+ */
+static uint8_t granted_depth(const struct r_id *id)
+{
+	uint8_t asked = id->own.initiator_depth;
+
+	return id->state.is_passive || !id->remote.kind
+		       ? asked
+		       : bits_min_u8(asked, id->remote.qp.responder_resources);
+}
+
 static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	/* The passive side takes the retry count and the ACK timeout from the
@@ -105,7 +120,7 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 			     : ACK_TIMEOUT;
 	a->retry_cnt = req ? req->qp.retry_count : id->own.retry_count;
 	a->rnr_retry = id->remote.qp.rnr_retry;
-	a->max_rd_atomic = id->own.initiator_depth;
+	a->max_rd_atomic = granted_depth(id);
 	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		 IBV_QP_MAX_QP_RD_ATOMIC;
 	return 0;

@@ -314,6 +314,26 @@ static void options_reach_the_queue_pairs_of_both_sides(void)
 	end_sides();
 }
 
+/* The passive side accepts with fewer resources for READs and atomics than the
+ * active side's initiator depth. */
+static void a_reply_limits_the_reads_of_the_active_side(void)
+{
+	struct rdma_conn_param p = conn_param();
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	be_called();
+	EXPECT(p.initiator_depth == 2 && p.responder_resources == 3);
+	p.initiator_depth = p.responder_resources = 1;
+	EXPECT(id[PASSIVE] && !rdma_accept(id[PASSIVE], &p));
+	take_event(ACTIVE, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	EXPECT(qp_attr(ACTIVE, IBV_QPS_RTS).max_rd_atomic == 1);
+	EXPECT(qp_attr(PASSIVE, IBV_QPS_RTS).max_rd_atomic == 1);
+	EXPECT(qp_attr(PASSIVE, IBV_QPS_RTR).max_dest_rd_atomic == 1);
+	end_sides();
+}
+
 /* The first PSNs are random, so that a host off the path cannot guess them. */
 static void the_first_psns_are_not_in_a_row(void)
 {
@@ -597,6 +617,8 @@ int main(int argc, char **argv)
 		  a_request_carries_the_callers_parameters);
 	check_run("options reach the queue pairs of both sides",
 		  options_reach_the_queue_pairs_of_both_sides);
+	check_run("a reply limits the READs of the active side",
+		  a_reply_limits_the_reads_of_the_active_side);
 	check_run("the first PSNs are neither all equal nor in a row",
 		  the_first_psns_are_not_in_a_row);
 	check_run("queue pairs get the RNR timer of the kernel",
