@@ -107,9 +107,12 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 	list_remove(&l->link);
 	/* requests that wait for l must not count for the next listener at this
 	 * index */
-	for (uint32_t i = 0; i < cm->fresh; i++)
-		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
+	for (uint32_t i = 0; l->waiting && i < cm->fresh; i++)
+		if (cm->conv[i].is_waiting &&
+		    cm->conv[i].listener == listener) {
 			cm->conv[i].is_waiting = false;
+			l->waiting--;
+		}
 	l->is_used = false;
 	cm->listeners--;
 	if (l->owner)
@@ -271,7 +274,9 @@ void cm_taken(struct cm *cm, uint32_t id)
 {
 	struct conv *c = conv_find(cm, id);
 
-	if (c)
+	if (c && c->state == CONV_CLOSED)
+		conv_settle(cm, c); /* the request was withdrawn */
+	else if (c)
 		conv_stop_waiting(cm, c);
 }
 

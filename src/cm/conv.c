@@ -274,6 +274,16 @@ void conv_free(struct cm *cm, struct conv *c)
 	cm->free_list[cm->free_count++] = (uint32_t)(c - cm->conv);
 }
 
+/* Does the conversation count as half open, and in the backlog?  A request that
+ * its sender has withdrawn counts until the consumer takes or releases the
+ * request: the consumer's CM_REQUEST still waits, and a sender must not be able
+ * to queue any number of them. */
+static bool keeps_places(const struct conv *c)
+{
+	return c->state == CONV_REQ_RCVD || c->state == CONV_SIDR_RCVD ||
+	       (c->state == CONV_CLOSED && c->is_waiting && !c->is_released);
+}
+
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
 {
 	CHECK(state != CONV_FREE && state < CONV_STATES);
@@ -281,7 +291,7 @@ void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
 	c->state = state;
 	if (!is_live(state) && !is_ending(state))
 		list_remove(&c->by_qpn);
-	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD)
+	if (!keeps_places(c))
 		conv_settle(cm, c);
 	if (state == CONV_ANSWERED)
 		remember_answer(cm, c);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cm/conv.h"
+#include "util/bits.h"
 #include "util/check.h"
 
 /* The first wait for an answer, unless conv.is_strict is set.  Each further
@@ -28,6 +29,10 @@
 /* How long a conversation stays in ANSWERED, 8.6 s: longer than the 4.3 s for
  * which rdma_cm waits for an answer. */
 #define ANSWERED_EXP 21
+/* The longest wait for the answer to a DREQ of a released conversation, 4.3 s,
+ * and the number of such waits. */
+#define RELEASED_EXP   20
+#define RELEASED_TRIES 5
 
 static uint64_t exponent_ns(uint8_t exponent)
 {
@@ -448,6 +453,23 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }
 
+/* The consumer has released the conversation while a DREQ is outstanding.  The
+ * peer's REQ may have asked for waits of ten minutes together; nobody needs
+ * the conversation that long. */
+static void bound_waits(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	step_arm(cm, c, bits_min_u8(c->retry.timeout_exponent, RELEASED_EXP),
+		 bits_min_u8(c->retry.left, RELEASED_TRIES), now);
+}
+
+static void send_last_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
+{
+	send_dreq(cm, c, msg, now);
+	bound_waits(cm, c, msg, now);
+}
+
 /* The consumer has released the conversation without an answer to the peer's
  * REQ or REP. */
 static void abandon_conv(struct cm *cm, struct conv *c, struct cmmsg *msg,
@@ -518,7 +540,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_last_dreq,	DREQ_SENT),
 		[IN_RETRY]	= GO(repeat_message,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
@@ -531,7 +553,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_last_dreq,	DREQ_SENT),
 		[IN_RETRY]	= GO(repeat_message,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
@@ -545,7 +567,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(do_nothing,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_last_dreq,	DREQ_SENT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
 	[CONV_DREQ_SENT] = {
@@ -556,7 +578,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_DREP]	= GO(peer_ended,		TIMEWAIT),
 		[IN_DISCONNECT]	= GO(do_nothing,		DREQ_SENT),
-		[IN_RELEASE]	= GO(do_nothing,		DREQ_SENT),
+		[IN_RELEASE]	= GO(bound_waits,	DREQ_SENT),
 		[IN_RETRY]	= GO(repeat_message,		DREQ_SENT),
 		[IN_EXHAUSTED]	= GO(end_unanswered,		TIMEWAIT),
 	},

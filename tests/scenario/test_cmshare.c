@@ -114,6 +114,8 @@ static uint32_t send_from(struct cm *cm, enum cmmsg_kind kind, uint8_t host,
 	const uint8_t from[16] = {[10] = 0xff, 0xff, 10, 0, 0, host};
 	struct cmmsg m = {.kind = kind,
 			  .local_id = id,
+			  .local_timeout = 31,
+			  .max_cm_retries = 15,
 			  .reason = CMMSG_REJ_TIMEOUT,
 			  .qp.qpn = id,
 			  .service_id = SERVICE + more};
@@ -214,6 +216,69 @@ static void a_place_is_not_lost_with_a_request(void **state)
 			id = next_served(cm);
 		}
 		assert_int_equal(id ? conv_find(cm, id)->remote_id : 0, 3);
+		cm_free(cm);
+	}
+}
+
+/* A sender withdraws each request at once.  The requests still wait for the
+ * consumer, and count in the backlog and in the sender's share. */
+static void a_withdrawn_request_keeps_its_place_until_it_is_taken(void **state)
+{
+	for (int is_released = 0; is_released <= 1; is_released++) {
+		struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
+		uint32_t first = request_from(cm, 2, 1, 0);
+
+		send_from(cm, CMMSG_REJ, 2, 1, 0);
+		assert_int_equal(conv_find(cm, first)->state, CONV_CLOSED);
+		assert_int_equal(request_from(cm, 3, 2, 0), 0); /* backlog */
+		assert_int_equal(request_from(cm, 2, 3, 1), 0); /* share */
+		if (is_released)
+			cm_release(cm, first, SECOND);
+		else
+			cm_taken(cm, first);
+		cm_tick(cm, SECOND);
+		assert_true(next_served(cm) && next_served(cm));
+		cm_free(cm);
+	}
+}
+
+/* Requests that wait for a listener do not count for the next listener. */
+static void a_withdrawn_request_ends_with_its_listener(void **state)
+{
+	struct cm *cm = manager_of(2, (const uint32_t[]){1, 1});
+	static const struct cm_where any = {.any_v4 = true};
+	uint32_t listener, first = request_from(cm, 2, 1, 0);
+
+	send_from(cm, CMMSG_REJ, 2, 1, 0);
+	cm_unlisten(cm, conv_find(cm, first)->listener, 0);
+	cm_listen(cm, NULL, 0, SERVICE, &any, 1, &listener);
+	assert_true(request_from(cm, 3, 2, 0));
+	cm_taken(cm, first);
+	assert_int_equal(request_from(cm, 4, 3, 0), 0);
+	cm_free(cm);
+}
+
+/* The peer's REQ asks for 15 waits of the longest kind, and the peer is then
+ * silent. */
+static void a_released_connection_does_not_wait_for_minutes(void **state)
+{
+	for (int is_released_later = 0; is_released_later <= 1;
+	     is_released_later++) {
+		struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
+		uint32_t id = request_from(cm, 2, 1, 0);
+
+		assert_int_equal(
+			cm_accept(cm, id, &(struct cmmsg){.qp.qpn = 9}, SECOND),
+			0);
+		if (is_released_later)
+			assert_int_equal(cm_disconnect(cm, id, SECOND), 0);
+		cm_release(cm, id, SECOND);
+		assert_int_equal(cm_count(cm), 1);
+		while (cm_deadline(cm) < 31 * SECOND) {
+			cm_tick(cm, cm_deadline(cm));
+			next_served(cm);
+		}
+		assert_int_equal(cm_count(cm), 0);
 		cm_free(cm);
 	}
 }
@@ -617,6 +682,11 @@ int main(void)
 		cmocka_unit_test(a_place_goes_to_a_sender_that_may_use_it),
 		cmocka_unit_test(a_senders_share_goes_to_a_listener_with_room),
 		cmocka_unit_test(a_place_is_not_lost_with_a_request),
+		cmocka_unit_test(
+			a_withdrawn_request_keeps_its_place_until_it_is_taken),
+		cmocka_unit_test(a_withdrawn_request_ends_with_its_listener),
+		cmocka_unit_test(
+			a_released_connection_does_not_wait_for_minutes),
 		cmocka_unit_test(answers_delay_no_other_request),
 		cmocka_unit_test(a_frame_names_the_owner_of_its_conversation),
 		cmocka_unit_test(an_owner_leaves_conversations_to_other_owners),
