@@ -303,6 +303,9 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 
 	if (lstat(path, &own))
 		own.st_ino = 0;
+	/* a sentence to a pipe whose reader has ended then fails, and does not
+	 * end the fabric */
+	signal(SIGPIPE, SIG_IGN);
 	/* A connection needs a descriptor, and more of them for its port, its
 	 * data ends, its client of connection management and its arena.  The
 	 * soft limit of most systems, 1024, is for programs that use select(2).

@@ -651,11 +651,13 @@ static int set_addresses(struct loop *l)
 }
 
 /* The threads of the libraries inherit the mask, so signals come to the loop
- * alone. */
-static void block_signals(void)
+ * alone.  A sentence to a pipe whose reader has ended fails, and does not end
+ * the process. */
+static void set_signals(void)
 {
 	sigset_t set;
 
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -707,7 +709,7 @@ int ipoib_loop_run(const struct ipoib_loop_config *config)
 			  .verbs.umad = -1,
 			  .cm = {.connection = -1, .fd = -1},
 			  .known = {.connection = -1, .fd = -1}};
-	block_signals();
+	set_signals();
 	if (!start_all(&l)) {
 		run_turns(&l);
 		status = l.status < 0 ? 0 : l.status;

@@ -33,6 +33,7 @@
 static const struct rlimit few_files = {SOFT, HARD};
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 static int said_fd;	  /* a memfd: the sentences of the server */
+static bool is_unread;	  /* instead, they go to a pipe without a reader */
 static uint32_t *accepts; /* calls of accept4, in the server's process */
 
 int __real_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
@@ -64,6 +65,21 @@ static int listen_here(void)
 	return fd;
 }
 
+static void lead_sentences(void)
+{
+	int fd[2];
+
+	if (!is_unread) {
+		dup2(said_fd, STDERR_FILENO);
+		return;
+	}
+	if (pipe(fd))
+		_exit(5);
+	dup2(fd[1], STDERR_FILENO);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* In the child: serves until the fabric is stopped. */
 static _Noreturn void serve_fabric(int listener, const struct rlimit *files)
 {
@@ -79,7 +95,7 @@ static _Noreturn void serve_fabric(int listener, const struct rlimit *files)
 	struct net net;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	dup2(said_fd, STDERR_FILENO);
+	lead_sentences();
 	if (files && setrlimit(RLIMIT_NOFILE, files))
 		_exit(2);
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
@@ -258,6 +274,14 @@ static void connections_wait_for_descriptors(void **state)
 	assert_ended(child);
 }
 
+/* The fabric writes a sentence about its descriptors. */
+static void a_fabric_outlives_the_reader_of_its_sentences(void **state)
+{
+	is_unread = true;
+	connections_wait_for_descriptors(state);
+	is_unread = false;
+}
+
 /* Asks about a port of H, and waits for the answer.  The descriptor of a new
  * data end goes to *data. */
 static struct fabric_proto ask_port(int fd, uint32_t kind, uint32_t port,
@@ -416,6 +440,7 @@ int main(void)
 		cmocka_unit_test(the_socket_of_another_fabric_stays),
 		cmocka_unit_test(a_fabric_that_cannot_serve_leaves_its_path),
 		cmocka_unit_test(connections_wait_for_descriptors),
+		cmocka_unit_test(a_fabric_outlives_the_reader_of_its_sentences),
 		cmocka_unit_test(the_number_of_connections_is_bounded),
 		cmocka_unit_test(another_user_is_not_served_and_not_trusted),
 	};
