@@ -352,18 +352,54 @@ static bool is_from_dest(const struct end *end, const struct wait *wait,
 	       gid_has_both_lids(end->port->node->fabric, to.lid, p->slid);
 }
 
+/* Does the agent's request have the class and the transaction ID of the
+ * response p? */
+static bool has_id_of(const struct wait *wait, uint32_t agent,
+		      const struct packet *p)
+{
+	return wait->agent == agent && wait->mad[1] == p->mad[1] &&
+	       !memcmp(wait->mad + 8, p->mad + 8, 8);
+}
+
 struct wait *end_find_wait(struct end *end, uint32_t agent,
 			   const struct packet *p)
 {
 	list_for_each (l, &end->waits) {
 		struct wait *wait = (struct wait *)l;
 
-		if (wait->agent == agent && wait->mad[1] == p->mad[1] &&
-		    !memcmp(wait->mad + 8, p->mad + 8, 8) &&
-		    is_from_dest(end, wait, p))
+		if (has_id_of(wait, agent, p) && is_from_dest(end, wait, p))
 			return wait;
 	}
 	return NULL;
+}
+
+/* Is p a packet for an agent that handles RMPP itself?  The agent's request
+ * ends with the first segment of the response, and the agent gets the other
+ * segments, ACKs and ABORTs as well, as in the kernel.  While a request waits,
+ * a packet with the request's ID is a response to that request or forged. */
+static bool is_of_user_rmpp(const struct end *end, uint32_t agent,
+			    const struct packet *p)
+{
+	if (end->agents[agent].asked.rmpp_version || !rmpp_is_active(p->mad))
+		return false;
+	list_for_each (l, &end->waits)
+		if (has_id_of((const struct wait *)l, agent, p))
+			return false;
+	return true;
+}
+
+/* Ends the wait of a request that was not sent because of err.  A program has
+ * no other news of its request than a response or a timeout, so without room or
+ * memory the request times out at once, and 0 is returned. */
+static int refuse_wait(struct end *end, struct wait *wait, int err)
+{
+	if (err != -ENOBUFS && err != -ENOMEM) {
+		end_free_wait(end, wait);
+		return err;
+	}
+	wait->retries = 0;
+	wait->due_ms = end->port->node->fabric->now_ms;
+	return 0;
 }
 
 /* Sends a message, and returns as fabric_send does.  keeps_id: the transaction
@@ -407,7 +443,7 @@ static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
 	err = is_rmpp ? rmpp_send(end, &to, mad, from, n)
 		      : end_inject(end, &to, mad);
 	if (err && waits)
-		end_free_wait(end, (struct wait *)end->waits.prev);
+		err = refuse_wait(end, (struct wait *)end->waits.prev, err);
 	return err;
 }
 
@@ -471,6 +507,8 @@ static void take_response(struct end *end, uint32_t agent,
 		rmpp_take(end, agent, p);
 	else if (wait && end_deliver(end, agent, p, p->mad, MAD_BYTES))
 		end_free_wait(end, wait);
+	else if (is_of_user_rmpp(end, agent, p))
+		end_deliver(end, agent, p, p->mad, MAD_BYTES);
 }
 
 void end_take_response(const struct packet *p)

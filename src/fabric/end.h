@@ -65,9 +65,10 @@ struct end {
 	size_t held;	      /* bytes of the messages */
 	struct list waits;    /* struct wait */
 	uint32_t wait_count;
-	struct list outgoing; /* struct rmpp_out: transfers to peers */
-	uint32_t outgoing_count;
-	struct list incoming; /* struct rmpp_in: transfers from peers */
+	struct list outgoing;	 /* struct rmpp_out: transfers to peers */
+	uint32_t outgoing_count; /* how many these are */
+	size_t outgoing_bytes;	 /* the length of their MADs together */
+	struct list incoming;	 /* struct rmpp_in: transfers from peers */
 	/* How many transfers from peers are under way, and how many have come
 	 * whole and are not yet forgotten. */
 	uint32_t incoming_count, finished_count;

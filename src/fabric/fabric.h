@@ -167,8 +167,8 @@ struct fabric_agent {
 	uint8_t mgmt_class;    /* MgmtClass: 0 to 0x4f, or 0x81 */
 	uint8_t class_version; /* ClassVersion of the class: 0 to 0x82 */
 	/* 1: the fabric sends and receives the agent's long MADs by RMPP, which
-	 * needs fabric_has_rmpp(mgmt_class) or mgmt_class 0.  0: the agent's
-	 * MADs are single datagrams. */
+	 * needs fabric_has_rmpp(mgmt_class) or mgmt_class 0.  0: each datagram
+	 * is one message, and the agent may handle RMPP itself. */
 	uint8_t rmpp_version;
 };
 /* Registers an agent.  Returns the agent's number, 0 to FABRIC_AGENTS - 1;
@@ -185,7 +185,8 @@ int fabric_unregister(struct end *end, uint32_t agent);
  * (FABRIC_UMAD_BYTES), then a MAD.  Returns 0; -EINVAL: the length or the agent
  * is wrong; -ENOBUFS: too many requests of the end wait for a response, or too
  * many of its RMPP transfers have not ended; -ENOMEM: no memory is left, or too
- * many packets move in the fabric.
+ * many packets move in the fabric.  A request with a timeout times out at once
+ * instead, and 0 is returned, if only its transfer or its packet has no room.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
 /* As fabric_send, but leaves the message's transaction ID as it is: for MADs

@@ -41,9 +41,14 @@ enum {
 	/* How long a receiver answers repeated segments of a whole MAD: as long
 	 * as a sender repeats them. */
 	DONE_MS = REPEAT_MS * (REPEATS + 1),
-	/* The limit of an end, for each of: MADs that are being sent, MADs that
-	 * are being received, and MADs that have come whole. */
+	/* The limit of an end, for each of: MADs that are being received, and
+	 * MADs that have come whole. */
 	TRANSFERS_MAX = 32,
+	/* The limits of the MADs that an end is sending.  A subnet manager may
+	 * answer all hosts of a subnet at once, and an answer whose receiver
+	 * has gone stays for DONE_MS. */
+	SENT_MAX = 1024,
+	SENT_BYTES_MAX = 16 << 20,
 };
 
 /* A MAD that is being sent.  Segments have the numbers 1 to `segments`. */
@@ -104,6 +109,7 @@ static void free_out(struct end *end, struct rmpp_out *out)
 {
 	list_remove(&out->list);
 	end->outgoing_count--;
+	end->outgoing_bytes -= out->bytes;
 	free(out->mad);
 	free(out);
 }
@@ -211,7 +217,8 @@ int rmpp_send(struct end *end, const struct umad *to,
 
 	if (bytes < header)
 		return -EINVAL;
-	if (end->outgoing_count == TRANSFERS_MAX)
+	if (end->outgoing_count == SENT_MAX ||
+	    end->outgoing_bytes + bytes > SENT_BYTES_MAX)
 		return -ENOBUFS;
 	out = calloc(1, sizeof(*out));
 	if (!out)
@@ -233,6 +240,7 @@ int rmpp_send(struct end *end, const struct umad *to,
 	out->window = 1;
 	list_push_tail(&end->outgoing, &out->list);
 	end->outgoing_count++;
+	end->outgoing_bytes += bytes;
 	send_window(end, out);
 	return 0;
 }

@@ -5,7 +5,13 @@
 
 /* The limits of a fabric (ENDS) and of an end are numbers here, so that a test
  * fails if a limit of the product changes. */
-enum { ENDS = 4096, WAITS = 4096, HELD = 16 << 20, TRANSFERS = 32 };
+enum {
+	ENDS = 4096,
+	WAITS = 4096,
+	HELD = 16 << 20,
+	TRANSFERS = 32,
+	SENT = 1024
+};
 
 static void ends_are_bounded(void **state)
 {
@@ -71,11 +77,10 @@ static void transfers_that_nobody_acknowledges_are_bounded(void **state)
 	s.mad[26] = 1; /* active */
 	address_to(&s, 3, 1);
 	memset(s.bytes + 8, 0, 4);
-	while (!fabric_send(w->a, s.bytes, SMALL) && count < 2 * TRANSFERS) {
+	/* an adapter may send so many before the fabric takes a turn */
+	while (!fabric_send(w->a, s.bytes, SMALL) && count < 2 * SENT)
 		bytes_put64(s.mad + 8, (uint64_t)++count);
-		fabric_turn(w->f, w->now_ms);
-	}
-	assert_int_equal(count, TRANSFERS);
+	assert_int_equal(count, SENT);
 	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
 }
 

@@ -337,6 +337,58 @@ static void a_sender_that_gives_up_says_so(void **state)
 	assert_false(peer_gets());
 }
 
+/* The peer's agent, which handles RMPP itself, asks the program.  The answer
+ * has two segments. */
+static void an_agent_without_rmpp_gets_all_segments(void **state)
+{
+	uint8_t mad[HEADER + 2 * DATA] = {0};
+	const uint8_t *m;
+	size_t bytes;
+
+	mad_write(mad, &(struct mad){.base_version = 1,
+				     .mgmt_class = CLASS_SA,
+				     .class_version = 2,
+				     .method = METHOD_GET,
+				     .transaction_id = 7});
+	send_mad(peer, LID_PROGRAM, mad, MAD_BYTES, ASKED_MS);
+	m = fabric_fetch(program, &bytes);
+	assert_non_null(m);
+	memcpy(mad, m + FABRIC_UMAD_BYTES, MAD_BYTES);
+	fabric_fetched(program);
+	mad[3] = METHOD_GET | MAD_METHOD_RESPONSE;
+	mad[AT_RMPP + 2] = FLAGS_MIDDLE;
+	send_mad(program, LID_PEER, mad, sizeof(mad), 0);
+	expect_packet(TYPE_DATA, 0, 1);
+	got[3] = METHOD_GET;
+	got[AT_RMPP + 1] = TYPE_ACK;
+	bytes_put32(got + AT_RMPP + 8, 2); /* the window */
+	send_mad(peer, LID_PROGRAM, got, sizeof(got), 0);
+	expect_packet(TYPE_DATA, 0, 2);
+}
+
+/* A program gets a timeout for each request that is not sent. */
+static void a_request_for_which_there_is_no_room_times_out(void **state)
+{
+	static uint8_t mad[FABRIC_MAD_MAX];
+	uint32_t i = 0;
+	size_t bytes;
+
+	mad_write(mad, &(struct mad){.base_version = 1,
+				     .mgmt_class = CLASS_SA,
+				     .class_version = 2,
+				     .method = METHOD_GET});
+	mad[AT_RMPP + 2] = FLAGS_MIDDLE;
+	do {
+		assert_true(i < 1024);
+		bytes_put32(mad + 12, ++i);
+		send_mad(program, LID_PEER, mad, sizeof(mad), ASKED_MS);
+		fabric_turn(f, now_ms);
+	} while (!fabric_fetch(program, &bytes));
+	assert_true(i > 1);
+	assert_int_equal(bytes, FABRIC_UMAD_BYTES + 24);
+	fabric_fetched(program);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, make_world, free_world)
@@ -349,6 +401,8 @@ int main(void)
 		T(a_transfer_for_which_there_is_no_room_waits),
 		T(a_receiver_that_gives_up_says_so),
 		T(a_sender_that_gives_up_says_so),
+		T(an_agent_without_rmpp_gets_all_segments),
+		T(a_request_for_which_there_is_no_room_times_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
