@@ -84,17 +84,30 @@ static struct v_source *take_event(struct v_queue *q)
 	return s;
 }
 
+/* Reads a token, and takes an event.  NULL and errno EBADF: no event waits, and
+ * the descriptor is not the queue's any more.  NULL and errno 0:
+ * v_queue_forget has dropped the event after the token was read. */
+static struct v_source *read_event(struct v_queue *q)
+{
+	struct v_source *s;
+	uint64_t token;
+	ssize_t n = read(q->fd, &token, sizeof(token));
+
+	if (n < 0)
+		return NULL;
+	s = take_event(q);
+	errno = s || (n == sizeof(token) && fd_identity_holds(q->fd)) ? 0
+								      : EBADF;
+	return s;
+}
+
 struct v_source *v_queue_get(struct v_queue *q)
 {
-	struct v_source *s = NULL;
-	uint64_t token;
+	struct v_source *s;
 
-	/* There is no event if v_queue_forget dropped the event after the token
-	 * was read. */
 	do {
-		if (read(q->fd, &token, sizeof(token)) >= 0)
-			s = take_event(q);
-		else if (errno != EAGAIN || v_queue_is_quick(q))
+		s = read_event(q);
+		if (!s && errno && (errno != EAGAIN || v_queue_is_quick(q)))
 			return NULL;
 	} while (!s);
 	return s;

@@ -57,7 +57,8 @@ void v_source_init(struct v_source *s, void *object, int type);
 void v_queue_post(struct v_queue *q, struct v_source *s);
 /* Waits for the next event, takes the event, and returns its source.  On
  * failure returns NULL and an errno of read(2): EAGAIN if the descriptor is
- * non-blocking and no event waits. */
+ * non-blocking and no event waits; EBADF: the program has closed the descriptor
+ * and no event waits. */
 struct v_source *v_queue_get(struct v_queue *q);
 /* Returns whether an event waits. */
 bool v_queue_has(struct v_queue *q);

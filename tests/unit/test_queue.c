@@ -47,6 +47,26 @@ static void a_readable_descriptor_means_that_an_event_waits(void **state)
 	v_queue_fini(&q);
 }
 
+/* The program has closed the descriptors that it does not know, and opened a
+ * file whose descriptor has the number of the queue's. */
+static void a_file_of_the_program_holds_no_event(void **state)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct v_source a;
+	struct v_queue q;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	v_queue_post(&q, &a);
+	assert_int_equal(dup2(null, q.fd), q.fd);
+	assert_ptr_equal(v_queue_get(&q), &a);
+	assert_null(v_queue_get(&q));
+	assert_int_equal(errno, EBADF);
+	v_queue_fini(&q);
+	assert_int_equal(close(q.fd), 0);
+	close(null);
+}
+
 static void forgetting_a_source_leaves_other_sources(void **state)
 {
 	struct v_queue q;
@@ -181,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_readable_descriptor_means_that_an_event_waits),
+		cmocka_unit_test(a_file_of_the_program_holds_no_event),
 		cmocka_unit_test(forgetting_a_source_leaves_other_sources),
 		cmocka_unit_test(a_claimed_event_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),
