@@ -325,12 +325,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_qp");
-	host_qp_withdraw(c->host, q->qp);
-	host_lock(c->host);
-	v_counters_leave(q);
-	host_qp_free(q->host, q->qp, q->side);
-	host_unlock(c->host);
-	host_quiesce(c->host);
+	/* Until the last event is acknowledged, the thread that has the event
+	 * may query, modify and use the QP. */
 	v_table_remove(q->cookie);
 	for (int i = 0; i < V_QP_EVENTS; i++)
 		taken += v_queue_forget(&c->async, &q->events[i]);
@@ -338,6 +334,12 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	while (qp->events_completed != taken)
 		pthread_cond_wait(&qp->cond, &qp->mutex);
 	pthread_mutex_unlock(&qp->mutex);
+	host_qp_withdraw(c->host, q->qp);
+	host_lock(c->host);
+	v_counters_leave(q);
+	host_qp_free(q->host, q->qp, q->side);
+	host_unlock(c->host);
+	host_quiesce(c->host);
 	qp_count(qp, count_down);
 	v_pd_drop(v_pd(qp->pd));
 	qp_free_handle(q);

@@ -2,10 +2,12 @@
 /*
  * queuecheck: tests what programs see of shared receive queues, memory windows,
  * extended polling and extended posting.  Prints a line per case, as verbcheck
- * does.  One thread.
+ * does.
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -179,6 +181,69 @@ static void a_queue_pair_in_error_reports_its_last_wqe(void)
 	/* The receive stays in the shared queue for another queue pair. */
 	EXPECT(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}) == 0);
 	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
+	EXPECT(ibv_destroy_srq(srq) == 0);
+	both_close();
+}
+
+static _Atomic pid_t destroyer; /* the thread of destroy_qp; 0: not yet known */
+
+static void *destroy_qp(void *qp)
+{
+	destroyer = gettid();
+	return (void *)(intptr_t)ibv_destroy_qp(qp);
+}
+
+/* Returns when the thread of destroy_qp sleeps. */
+static void await_destroyer(void)
+{
+	char path[64], text[128];
+	bool sleeps = false;
+
+	while (!sleeps) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+			 (int)destroyer);
+		f = destroyer ? fopen(path, "re") : NULL;
+		sleeps = f && fgets(text, sizeof(text), f) &&
+			 strstr(text, ") S");
+		if (f)
+			fclose(f);
+	}
+}
+
+/* Another thread destroys the queue pair while this thread still handles an
+ * event of the queue pair. */
+static void a_queue_pair_lives_until_its_event_is_acknowledged(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_init_attr init;
+	struct ibv_async_event event;
+	struct ibv_qp *old, *next;
+	struct ibv_srq *srq;
+	void *result = NULL;
+	pthread_t thread;
+
+	both_open();
+	srq = srq_open(4);
+	old = endpoint_beside(&b, srq, ENDPOINT_ALL_REMOTE).qp;
+	EXPECT(ibv_modify_qp(old, &attr, IBV_QP_STATE) == 0);
+	if (!check_is_wrong() && !ibv_get_async_event(b.ctx, &event)) {
+		EXPECT(event.element.qp == old);
+		destroyer = 0;
+		EXPECT(!pthread_create(&thread, NULL, destroy_qp, old));
+		await_destroyer();
+		/* would get the memory of `old`, if that were free */
+		next = qp_on(srq);
+		EXPECT(next &&
+		       ibv_query_qp(old, &attr, IBV_QP_STATE, &init) == 0);
+		EXPECT(attr.qp_state == IBV_QPS_ERR && init.srq == srq);
+		attr.qp_state = IBV_QPS_ERR;
+		EXPECT(ibv_modify_qp(old, &attr, IBV_QP_STATE) == 0);
+		ibv_ack_async_event(&event);
+		EXPECT(!pthread_join(thread, &result) && !result);
+		EXPECT(next && ibv_destroy_qp(next) == 0);
+	}
 	EXPECT(ibv_destroy_srq(srq) == 0);
 	both_close();
 }
@@ -515,6 +580,8 @@ int main(void)
 	check_run("the limit event comes once", the_limit_event_comes_once);
 	check_run("a queue pair in error reports its last WQE",
 		  a_queue_pair_in_error_reports_its_last_wqe);
+	check_run("a queue pair lives until its event is acknowledged",
+		  a_queue_pair_lives_until_its_event_is_acknowledged);
 	check_run("a receive that a long poll flushes gives an event",
 		  a_flush_by_a_long_poll_gives_an_event);
 	return check_end();
