@@ -15,10 +15,15 @@
 
 #define GIB ((size_t)1 << 30)
 
+/* Maps with PROT_NONE first.  Otherwise, if the program has called
+ * mlockall(MCL_FUTURE), the kernel would fill the part with pages. */
 static bool map_part(uint8_t *at, size_t bytes, int prot, int fd)
 {
-	return mmap(at, bytes, prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
-		    0) != MAP_FAILED;
+	if (mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		 fd, 0) == MAP_FAILED)
+		return false;
+	munlock(at, bytes);
+	return !mprotect(at, bytes, prot);
 }
 
 void *arena_map_parts(const struct arena_parts *p)
@@ -31,6 +36,7 @@ void *arena_map_parts(const struct arena_parts *p)
 
 	if (base == MAP_FAILED)
 		return NULL;
+	munlock(base, bytes); /* for the limit on locked memory */
 	if (map_part(base, p->bytes, p->prot, p->fd) &&
 	    map_part(base + p->bytes, p->shared_bytes, PROT_READ | PROT_WRITE,
 		     p->shared_fd)) {
@@ -111,6 +117,12 @@ int arena_map_new(struct arena_map *m)
 			"cannot create an adapter: the limit on the size of a "
 			"file, which also holds for shared memory, is below "
 			"the 8 MiB that an adapter needs: raise ulimit -f");
+	if (err == -EAGAIN)
+		log_say(LOG_ARENA_SIZE, 0,
+			"cannot create an adapter: this program has called "
+			"mlockall(MCL_FUTURE), and the limit of locked memory "
+			"is below the 16 MiB that an adapter maps: raise "
+			"ulimit -l, or open the device before the call");
 	return err;
 }
 

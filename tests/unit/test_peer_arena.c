@@ -3,9 +3,12 @@
 #include "local_peers.h"
 
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#include "util/memfile.h"
 
 static int open_error;	  /* errno value; 0: open succeeds */
 static bool has_no_seals; /* F_GET_SEALS fails */
@@ -186,6 +189,33 @@ static void an_arena_whose_seals_are_not_known_is_not_mapped(void **state)
 	end_process(pid, SIGKILL);
 }
 
+/* Locking the mapping would allocate the pages of the files: an arena has 16
+ * GiB, and an arena of a peer as many. */
+static void a_program_that_locks_its_memory_fills_no_arena(void **state)
+{
+	enum { BYTES = 1 << 20 };
+	struct arena_parts p = {.bytes = BYTES,
+				.shared_bytes = BYTES,
+				.prot = PROT_READ,
+				.fd = memfile_new("first", BYTES),
+				.shared_fd = memfile_new("shared", BYTES)};
+	struct stat st;
+	void *base;
+
+	if (mlockall(MCL_FUTURE))
+		SKIP_FOR("this user may not lock memory");
+	base = arena_map_parts(&p);
+	munlockall();
+	assert_non_null(base);
+	assert_int_equal(fstat(p.fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
+	assert_int_equal(fstat(p.shared_fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
+	munmap(base, (size_t)2 * BYTES);
+	close(p.shared_fd);
+	close(p.fd);
+}
+
 static void become_undumpable(struct card *c)
 {
 	prctl(PR_SET_DUMPABLE, 0);
@@ -313,6 +343,7 @@ int main(void)
 		EACH(a_peer_without_a_usable_arena_is_reached_by_packets),
 		EACH(a_peer_whose_arena_cannot_be_opened_is_named_with_why),
 		EACH(an_arena_whose_seals_are_not_known_is_not_mapped),
+		EACH(a_program_that_locks_its_memory_fills_no_arena),
 		EACH(a_file_that_is_no_memory_is_not_opened),
 		EACH(a_fifo_is_not_opened),
 		EACH(an_arena_that_names_another_process_is_refused),
