@@ -127,8 +127,20 @@ int copy_nofault_put4(void *to, uint64_t value);
 int copy_nofault_put8(void *to, uint64_t value);
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
-/* The handlers of these signals before copy_nofault_open. */
-static struct sigaction before[2];
+/* The actions of these signals before copy_nofault_open.  The second of a
+ * signal's actions is that of an earlier copy_nofault_open, whose handler the
+ * program had replaced when copy_nofault_close was called: the program's
+ * handler may be the first action, and call handle_fault. */
+#define LEVELS 2
+static struct sigaction before[2][LEVELS];
+/* The call by pass_on of a handler in this thread.  A handler that does not
+ * return leaves the struct as it is; the next fault then has another context,
+ * or none of its frames is deeper. */
+static _Thread_local struct passing {
+	const void *context; /* the handler's third argument */
+	const char *frame;   /* of handle_fault */
+	int level;	     /* the second index of `before` */
+} passing;
 static bool is_open; /* adverb's handlers were installed */
 /* Counts the calls of copy_nofault_open that installed the handlers, and the
  * calls of copy_nofault_close.  The stores of is_open, `steps`, steps_fault and
@@ -171,16 +183,16 @@ static bool is_handler(sighandler_t action)
 	return action != SIG_DFL && action != SIG_IGN;
 }
 
-/* Returns the action of signals[i] before copy_nofault_open.  As in the kernel,
- * one signal alone gets a handler with SA_RESETHAND, even if two threads fault
- * at once; later signals get SIG_DFL.  adverb's own handler stays installed, so
- * that its copies return false even after that. */
-static sighandler_t take_action(int i)
+/* Returns the action of *old, one of `before`.  As in the kernel, one signal
+ * alone gets a handler with SA_RESETHAND, even if two threads fault at once;
+ * later signals get SIG_DFL.  adverb's own handler stays installed, so that its
+ * copies return false even after that. */
+static sighandler_t take_action(struct sigaction *old)
 {
-	sighandler_t *at = &before[i].sa_handler;
+	sighandler_t *at = &old->sa_handler;
 	sighandler_t action = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	return is_handler(action) && before[i].sa_flags & SA_RESETHAND
+	return is_handler(action) && old->sa_flags & SA_RESETHAND
 		       ? __atomic_exchange_n(at, SIG_DFL, __ATOMIC_RELAXED)
 		       : action;
 }
@@ -210,18 +222,34 @@ static void call_handler(int sig, siginfo_t *info, void *context,
 		old->sa_handler(sig);
 }
 
+/* Returns which action of before[i] gets the signal.  A handler there may call
+ * handle_fault with its own arguments: then the next action gets it. */
+static int level_of(const void *context, const char *frame)
+{
+	bool is_called = context == passing.context && frame < passing.frame;
+
+	return is_called ? passing.level + 1 : 0;
+}
+
 /* Passes the signal to the handler, or to the default action, that was
  * installed before adverb's handler. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
 	static const struct sigaction default_action;
-	struct sigaction old = {.sa_handler = take_action(i),
-				.sa_flags = before[i].sa_flags,
-				.sa_mask = before[i].sa_mask};
+	const struct passing outer = passing;
+	char *frame = __builtin_frame_address(0);
+	int level = level_of(context, frame);
+	struct sigaction old = {.sa_handler = SIG_DFL};
 
+	if (level < LEVELS) {
+		old = before[i][level];
+		old.sa_handler = take_action(&before[i][level]);
+	}
 	/* SIG_DFL and SIG_IGN mean the same with SA_SIGINFO as without. */
 	if (is_handler(old.sa_handler)) {
+		passing = (struct passing){context, frame, level};
 		call_handler(sig, info, context, &old);
+		passing = outer;
 	} else if (old.sa_handler == SIG_DFL || is_fault(info)) {
 		/* After a fault the instruction is executed again, and faults
 		 * again.  Linux then ends a process that ignores the signal,
@@ -288,17 +316,37 @@ static int plain_copy(void *to, const void *from, size_t bytes)
 		       : copy_nofault_words(to, from, bytes);
 }
 
+static bool is_ours(int i)
+{
+	struct sigaction now;
+
+	return !sigaction(signals[i], NULL, &now) &&
+	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle_fault;
+}
+
+/* Installs handle_fault for signals[i].  False: the kernel refuses. */
+static bool install_handler(int i)
+{
+	const struct sigaction ours = {.sa_sigaction = handle_fault,
+				       .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction now;
+
+	if (is_ours(i)) /* the program has restored it after the close */
+		return true;
+	if (sigaction(signals[i], &ours, &now))
+		return false;
+	before[i][1] = before[i][0];
+	before[i][0] = now;
+	return true;
+}
+
 void copy_nofault_open(void)
 {
-	struct sigaction ours = {.sa_sigaction = handle_fault,
-				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
-
 	/* valgrind does not report the exact instruction of a fault. */
 	if (is_open || env_is_off("ADVERB_GUARD") || instrument_by_valgrind())
 		return;
-	sigemptyset(&ours.sa_mask);
 	for (int i = 0; i < 2; i++)
-		if (sigaction(signals[i], &ours, &before[i]))
+		if (!install_handler(i))
 			return;
 	for (int kind = 0; kind < CRC_KINDS; kind++)
 		steps[kind] = crccopy_steps((enum crc_kind)kind);
@@ -309,19 +357,13 @@ void copy_nofault_open(void)
 	shared_store(&opened, shared_own(&opened) + 1);
 }
 
-static bool is_ours(int i)
-{
-	struct sigaction now;
-
-	return !sigaction(signals[i], NULL, &now) &&
-	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle_fault;
-}
-
 void copy_nofault_close(void)
 {
 	for (int i = 0; is_open && i < 2; i++)
-		if (is_ours(i))
-			sigaction(signals[i], &before[i], NULL);
+		if (is_ours(i)) {
+			sigaction(signals[i], &before[i][0], NULL);
+			before[i][0] = before[i][1];
+		}
 	is_open = false;
 	shared_store(&opened, shared_own(&opened) + 1);
 }

@@ -605,6 +605,49 @@ static void closing_restores_the_previous_handler(void **state)
 	}
 }
 
+static struct sigaction replaced; /* the action that chain_handler passes to */
+static int chained;		  /* calls of chain_handler */
+
+static void chain_handler(int sig, siginfo_t *info, void *context)
+{
+	chained++;
+	replaced.sa_sigaction(sig, info, context);
+}
+
+/* The program has a handler, replaces the guard's handler for a while, and
+ * meanwhile closes the device, and perhaps opens it again.  A fault then
+ * reaches the program's first handler. */
+static void a_handler_survives_a_close_under_another_handler(void **state)
+{
+	const struct sigaction chain = {.sa_sigaction = chain_handler,
+					.sa_flags = SA_SIGINFO};
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	for (int stays = 0; stays <= 1; stays++) {
+		volatile uint8_t *gone = map_gone();
+
+		set_handler(SIGSEGV, program_handler);
+		copy_nofault_open();
+		assert_int_equal(sigaction(SIGSEGV, &chain, &replaced), 0);
+		copy_nofault_close();
+		if (!stays)
+			assert_int_equal(sigaction(SIGSEGV, &replaced, NULL),
+					 0);
+		copy_nofault_open();
+		assert_true(copy_nofault_is_on());
+		caught = chained = 0;
+		if (!sigsetjmp(back, 1))
+			*gone = 1;
+		assert_int_equal(caught, SIGSEGV);
+		assert_int_equal(chained, stays);
+		set_handler(SIGSEGV, SIG_DFL);
+		copy_nofault_close();
+		set_handler(SIGSEGV, SIG_DFL);
+		munmap((void *)gone, PAGE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -630,6 +673,8 @@ int main(void)
 		cmocka_unit_test(a_signal_without_a_fault_does_not_end_a_copy),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_restores_the_previous_handler),
+		cmocka_unit_test(
+			a_handler_survives_a_close_under_another_handler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
