@@ -66,9 +66,28 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 	return true;
 }
 
+/* Must the connection end soon: does the kernel refuse to send, or has a QP
+ * failed whose last bytes the socket does not take? */
+static bool is_ending(const struct stream_socket *s)
+{
+	return s->is_cut || (s->left_bytes && engine_stream_has_failed(s->q));
+}
+
+/* Sets a deadline for a connection that must end soon, so that the program gets
+ * the news of the end although the peer does not read. */
+static void limit_end(struct stream_set *set, struct stream_socket *s,
+		      uint64_t now_ns)
+{
+	if (!is_ending(s) ||
+	    (s->deadline_ns != STREAM_SOCKET_NEVER && !s->nudges))
+		return;
+	s->nudges = 0;
+	stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
+}
+
 /* Ends the wait for the peer's first FPDU, or for any bytes of the peer.  If
  * stream_set_close was called, the deadline becomes that of stream_set_close;
- * otherwise there is no deadline any more. */
+ * otherwise there is no deadline any more, unless the connection must end. */
 static void end_wait(struct stream_set *set, struct stream_socket *s,
 		     uint64_t now_ns)
 {
@@ -76,9 +95,9 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 
 	s->begins_late = false;
 	s->nudges = 0;
-	if (!s->is_closing)
+	if (!s->is_closing && !is_ending(s))
 		s->deadline_ns = STREAM_SOCKET_NEVER;
-	else if (was_late)
+	else if (was_late && s->is_closing)
 		stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
 }
 
@@ -178,19 +197,6 @@ void stream_set_drain(struct stream_set *set)
 
 /* ---- sending ---- */
 
-/* A QP that has failed has sent its last bytes when the socket takes them.  If
- * the socket is full and the peer does not read, the connection ends at a
- * deadline instead, so that the program gets the news of the end. */
-static void limit_end(struct stream_set *set, struct stream_socket *s,
-		      uint64_t now_ns)
-{
-	if (!s->left_bytes || !engine_stream_has_failed(s->q) ||
-	    (s->deadline_ns != STREAM_SOCKET_NEVER && !s->nudges))
-		return;
-	s->nudges = 0;
-	stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
-}
-
 /* The engine has no more bytes for s now.  Ends the connection if the QP is
  * done with it.  Otherwise sends FIN, if stream_set_close was called and no
  * request or response is left to be sent. */
@@ -203,6 +209,7 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 	}
 	if (!s->is_closing || !engine_stream_is_drained(s->q))
 		return;
+	s->is_emptied = true;
 	stream_socket_make_last(s);
 	stream_socket_finish(set, s);
 }
@@ -217,37 +224,68 @@ static uint32_t room_of(const struct stream_set *set,
 		       : STREAM_SET_BYTES;
 }
 
-/* Sends the next bytes of a QP.  False: there was nothing to send, the socket
- * was full, or the connection is broken. */
-static bool send_fpdus(struct stream_set *set, struct engine *e,
+/* Sends FIN when the last bytes are sent, or ends the connection of a QP that
+ * has failed since.  Requests that were posted since then wait for the end, at
+ * which they are flushed; responses are not sent any more. */
+static void send_end(struct stream_set *set, struct engine *e,
+		     struct stream_socket *s, uint64_t now_ns)
+{
+	if (engine_stream_has_failed(s->q)) {
+		engine_stream_end(e, s->q, now_ns);
+		end_socket(set, s, now_ns);
+	} else {
+		stream_socket_finish(set, s);
+	}
+}
+
+/* Sends `bytes` bytes of set->tx. */
+static void put_bytes(struct stream_set *set, struct engine *e,
+		      struct stream_socket *s, uint32_t bytes, uint64_t now_ns)
+{
+	if (!stream_socket_put(set, s, set->tx, bytes))
+		stream_socket_cut(set, s);
+	limit_end(set, s, now_ns);
+	if (s->left_bytes)
+		engine_stream_blocked(s->q);
+	else if (engine_stream_is_over(s->q))
+		finish_socket(set, e, s, now_ns);
+	else if (s->is_closing)
+		engine_stream_ready(e, s->q); /* the next call may send FIN */
+}
+
+/* Sends the next bytes of a QP.  False: there was nothing to send, or the
+ * socket was full. */
+static bool make_bytes(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, uint64_t now_ns)
 {
-	uint32_t bytes, room;
+	uint32_t room = room_of(set, s, e, now_ns);
+	uint32_t bytes = engine_stream_tx(e, s->q, set->tx, room, now_ns);
 
-	if (s->left_bytes) {
-		limit_end(set, s, now_ns);
-		return false;
-	}
-	room = room_of(set, s, e, now_ns);
-	bytes = engine_stream_tx(e, s->q, set->tx, room, now_ns);
 	if (!bytes) {
 		finish_socket(set, e, s, now_ns);
 		return false;
 	}
 	stream_burst_sent(&s->burst, bytes, room, now_ns);
-	if (!is_ours(s->fd, &s->checked_ns, now_ns) ||
-	    !stream_socket_put(set, s, set->tx, bytes)) {
+	put_bytes(set, e, s, bytes, now_ns);
+	return true;
+}
+
+/* As make_bytes.  False also if the connection has ended or is about to end. */
+static bool send_fpdus(struct stream_set *set, struct engine *e,
+		       struct stream_socket *s, uint64_t now_ns)
+{
+	bool any = false;
+
+	if (!is_ours(s->fd, &s->checked_ns, now_ns)) {
 		drop_socket(set, e, s, now_ns);
 		return false;
 	}
-	if (s->left_bytes) {
-		engine_stream_blocked(s->q);
-	} else if (engine_stream_is_over(s->q)) {
-		finish_socket(set, e, s, now_ns);
-	} else if (s->is_closing) {
-		engine_stream_ready(e, s->q); /* the next call may send FIN */
-	}
-	return true;
+	limit_end(set, s, now_ns);
+	if (s->is_emptied && !s->left_bytes)
+		send_end(set, e, s, now_ns);
+	else if (!s->left_bytes && !s->is_cut)
+		any = make_bytes(set, e, s, now_ns);
+	return any;
 }
 
 bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
@@ -328,21 +366,28 @@ static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
 	return result;
 }
 
+/* Sends the bytes of s->left.  If the kernel refuses, the bytes that the peer
+ * has sent before its end are still received. */
+static void send_left(struct stream_set *set, struct engine *e,
+		      struct stream_socket *s, uint64_t now_ns)
+{
+	if (!stream_socket_send_left(set, s)) {
+		stream_socket_cut(set, s);
+		limit_end(set, s, now_ns);
+	}
+	if (!s->left_bytes)
+		engine_stream_ready(e, s->q);
+}
+
 /* Sends the bytes of s->left and receives.  True: bytes came, or the connection
  * has ended. */
 static bool serve_socket(struct stream_set *set, struct engine *e,
 			 struct stream_socket *s, uint64_t now_ns)
 {
-	bool was_full = s->left_bytes;
 	int64_t result;
 
-	if (was_full && (!is_ours(s->fd, &s->checked_ns, now_ns) ||
-			 !stream_socket_send_left(set, s))) {
-		drop_socket(set, e, s, now_ns);
-		return true;
-	}
-	if (was_full && !s->left_bytes)
-		engine_stream_ready(e, s->q);
+	if (s->left_bytes && is_ours(s->fd, &s->checked_ns, now_ns))
+		send_left(set, e, s, now_ns);
 	result = read_socket(set, s, now_ns);
 	if (result == -EAGAIN)
 		return false;

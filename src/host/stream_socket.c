@@ -135,6 +135,17 @@ bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
+void stream_socket_cut(struct stream_set *set, struct stream_socket *s)
+{
+	s->is_cut = true;
+	if (!s->left_bytes)
+		return;
+	s->left_bytes = 0;
+	set->full--;
+	give_buffer(set, s);
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+}
+
 /* Clears those of set->got and set->hot that point to s, since no QP gets bytes
  * from s any more. */
 static void forget_socket(struct stream_set *set, const struct stream_socket *s)

@@ -34,7 +34,9 @@ struct stream_socket {
 	uint8_t nudges;
 	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
+	bool is_emptied;   /* is_closing, and the QP has no more to send */
 	bool has_finished; /* FIN was sent */
+	bool is_cut;	   /* the kernel refuses to send: the peer is gone */
 	bool gets_no_more; /* the peer has sent FIN, or has ended the session */
 	/* checked_ns: when fd was last known to be adverb's (fd_identity.h).
 	 * deadline_ns: see begins_late and nudges; if neither is set, when the
@@ -102,6 +104,9 @@ bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 /* Sends as many of the kept bytes as the socket takes.  False: the connection
  * is broken. */
 bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s);
+/* Drops the bytes that are kept, and sends no more.  The connection goes on
+ * until the bytes that the peer has sent are received. */
+void stream_socket_cut(struct stream_set *set, struct stream_socket *s);
 /* If the connection is an association of SCTP, makes s->last, the message that
  * ends the session.  Does nothing if s->last waits already or FIN was sent. */
 void stream_socket_make_last(struct stream_socket *s);

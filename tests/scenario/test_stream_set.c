@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP connection of an iWARP queue pair carries the bytes of completed
- * requests to a peer that reads, even if the queue pair has ended.  Other cases
- * are about refused memory, descriptors that the program closes, captures,
- * cancellation and bursts.  The peer is the test. */
-#include "test.h"
+/* The TCP connections of iWARP queue pairs: refused memory, descriptors that
+ * the program closes, captures, cancellation and bursts.  The peer is the test.
+ */
+#include "scenario/wired.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "host/capture.h"
-#include "host/stream_set.h"
-#include "host/stream_socket.h"
-#include "scenario/joined.h"
-#include "scenario/outcome.h"
-
-#define BYTES 200000u
 
 static bool is_refused; /* epoll_ctl adds no descriptor */
 
@@ -61,169 +49,6 @@ ssize_t __wrap_tcp_receive(int fd, void *bytes, size_t room)
 {
 	receives++;
 	return __real_tcp_receive(fd, bytes, room);
-}
-
-/* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
-struct wired {
-	struct joined j;
-	struct stream_set set;
-	struct host_stream stream;
-	int peer;
-	uint32_t ends; /* how often HOST_STREAM_ENDED was reported */
-};
-
-static void count_end(void *arg, enum host_stream_news what)
-{
-	struct wired *w = arg;
-
-	w->ends += what == HOST_STREAM_ENDED;
-}
-
-/* Makes a TCP connection that takes only a part of BYTES bytes. */
-static void connect_pair(int *near, int *far)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int small = 4096, listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(at);
-
-	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small,
-				    sizeof(small)),
-			 0);
-	assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size),
-			 0);
-	*near = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_int_equal(
-		setsockopt(*near, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)),
-		0);
-	assert_true(!connect(*near, (struct sockaddr *)&at, size) ||
-		    errno == EINPROGRESS);
-	*far = accept(listener, NULL, NULL);
-	assert_true(*far >= 0);
-	close(listener);
-}
-
-static void wire_up(struct wired *w)
-{
-	memset(w, 0, sizeof(*w));
-	joined_plain(&w->j);
-	stream_set_init(&w->set);
-	w->stream = (struct host_stream){
-		.config = &w->j.config[0], .news = count_end, .arg = w};
-	connect_pair(&w->stream.fd, &w->peer);
-	assert_int_equal(stream_set_open(&w->set, w->j.d->side[0].engine,
-					 w->j.d->side[0].side, &w->stream,
-					 w->j.d->now_ns),
-			 0);
-}
-
-static void take_down(struct wired *w)
-{
-	stream_set_fini(&w->set);
-	close(w->peer);
-	joined_part(&w->j);
-}
-
-static int descriptor_of(const struct wired *w)
-{
-	return (int)shared_own(&w->set.waits_on) - 1;
-}
-
-/* Returns whether a thread that waits for work would wake up for the set. */
-static bool is_due(const struct wired *w)
-{
-	struct pollfd p = {descriptor_of(w), POLLIN, 0};
-
-	return poll(&p, 1, 0) == 1;
-}
-
-static void receive_turn(struct wired *w)
-{
-	stream_set_receive(&w->set, w->j.d->side[0].engine, w->j.d->now_ns);
-}
-
-static void end_queue_pair(struct wired *w)
-{
-	stream_set_drop(&w->set, w->j.d->side[0].engine,
-			w->j.d->side[0].qp->qpn, w->j.d->now_ns);
-}
-
-/* Posts a WRITE, which completes although the socket takes only a part of the
- * WRITE's bytes. */
-static void fill_socket(struct wired *w)
-{
-	struct engine *e = w->j.d->side[0].engine;
-	struct engine_frame frame;
-
-	two_hcas_fill(w->j.d, 0, 0, BYTES);
-	joined_post(&w->j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
-	assert_int_equal(engine_tx(e, &frame, 1, w->j.d->now_ns), 0);
-	assert_true(stream_set_send(&w->set, e, w->j.d->now_ns));
-	joined_done(&w->j, 0, HCA_SUCCESS);
-	assert_int_equal(w->set.full, 1);
-}
-
-/* The bytes that the peer has read in read_all. */
-static uint8_t taken[4 * BYTES];
-static size_t taken_bytes;
-
-/* The peer reads all bytes until FIN, and its engine executes the requests. */
-static void read_all(struct wired *w)
-{
-	struct two_hcas_side *s = &w->j.d->side[1];
-	uint8_t bytes[4096];
-	ssize_t n;
-
-	taken_bytes = 0;
-	do {
-		struct pollfd p = {w->peer, POLLIN, 0};
-
-		while (!poll(&p, 1, 0))
-			receive_turn(w);
-		n = recv(w->peer, bytes, sizeof(bytes), 0);
-		assert_true(n >= 0);
-		memcpy(taken + taken_bytes, bytes, (size_t)n);
-		taken_bytes += (size_t)n;
-		engine_stream_rx(s->engine, s->side, bytes, (uint32_t)n,
-				 w->j.d->now_ns);
-	} while (n);
-	joined_same(&w->j, 0, 0, BYTES);
-}
-
-/* Waits until FIN has come, and handles it. */
-static void take_fin(struct wired *w)
-{
-	struct pollfd p = {w->stream.fd, POLLRDHUP, 0};
-
-	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
-	receive_turn(w);
-	/* the kernel may still move bytes between its buffers */
-	for (int i = 0; i < 1000 && is_due(w); i++)
-		receive_turn(w);
-}
-
-/* The peer sends FIN, and reads only later. */
-static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
-{
-	for (int lingers = 0; lingers <= 1; lingers++) {
-		struct wired w;
-
-		wire_up(&w);
-		fill_socket(&w);
-		if (lingers)
-			end_queue_pair(&w);
-		shutdown(w.peer, SHUT_WR);
-		take_fin(&w);
-		assert_int_equal(w.ends, 1);
-		assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
-		assert_false(is_due(&w)); /* FIN wakes no thread again */
-		read_all(&w);
-		assert_int_equal(w.ends, 1);
-		assert_false(stream_set_is_open(&w.set));
-		take_down(&w);
-	}
 }
 
 /* The peers of two ended queue pairs, which do not close their sockets, send a
@@ -367,20 +192,6 @@ static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 	take_down(&w);
 }
 
-/* The program ends the connection before its request has completed. */
-static void the_end_by_the_program_itself_is_not_explained(void **s)
-{
-	struct engine_event e;
-	struct wired w;
-
-	wire_up(&w);
-	joined_post(&w.j, HCA_WR_RDMA_READ, 0, 100, 0);
-	end_queue_pair(&w);
-	assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
-	assert_int_equal(engine_events(w.j.d->side[0].engine, &e, 1), 0);
-	take_down(&w);
-}
-
 /* The kernel refuses to add a connection to the epoll set.  Once there are many
  * connections, no thread would read a connection that is not in the set. */
 static void a_connection_that_epoll_refuses_is_not_opened(void **s)
@@ -418,35 +229,6 @@ static void a_set_that_the_program_has_closed_is_not_used(void **s)
 	take_down(&w);
 	assert_int_equal(close(epoll), 0);
 	close(file);
-}
-
-/* The queue pair fails while its socket is full: by an FPDU whose CRC is wrong,
- * or because the program moves the queue pair to ERR.  The peer never reads. */
-static void a_failed_queue_pair_with_a_full_socket_ends(void **state)
-{
-	for (int is_moved = 0; is_moved <= 1; is_moved++) {
-		struct engine_frame f;
-		struct engine *e;
-		struct wired w;
-
-		wire_up(&w);
-		e = w.j.d->side[0].engine;
-		fill_socket(&w);
-		if (is_moved)
-			enter_state(w.j.d, 0, HCA_QP_ERR);
-		else
-			assert_int_equal(send(w.peer, "\0\0bad CRC", 9, 0), 9);
-		while (joined_state(&w.j, 0) != HCA_QP_ERR)
-			receive_turn(&w);
-		assert_int_equal(engine_tx(e, &f, 1, w.j.d->now_ns), 0);
-		stream_set_send(&w.set, e, w.j.d->now_ns);
-		assert_int_equal(w.ends, 0);
-		assert_true(w.set.due_ns < STREAM_SOCKET_NEVER);
-		stream_set_tick(&w.set, e, w.set.due_ns);
-		assert_int_equal(w.ends, 1);
-		assert_false(stream_set_is_open(&w.set));
-		take_down(&w);
-	}
 }
 
 /* Puts a connection of the program at the number of w->stream.fd, as a program
@@ -773,21 +555,16 @@ int main(void)
 		cmocka_unit_test(one_turn_reads_each_lingering_socket_once),
 		cmocka_unit_test(a_burst_grows_while_calls_are_full),
 		cmocka_unit_test(a_full_socket_keeps_the_rest_of_a_burst),
-		cmocka_unit_test(
-			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
 		cmocka_unit_test(a_full_socket_needs_no_further_memory),
 		cmocka_unit_test(a_cancelled_connection_has_sent_no_reply),
 		cmocka_unit_test(a_connection_without_a_buffer_is_not_opened),
 		cmocka_unit_test(deadlines_that_are_close_are_served_together),
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
-		cmocka_unit_test(
-			the_end_by_the_program_itself_is_not_explained),
 		cmocka_unit_test(a_connection_that_epoll_refuses_is_not_opened),
 		cmocka_unit_test(a_set_that_the_program_has_closed_is_not_used),
 		cmocka_unit_test(a_connection_of_the_program_is_not_shut_down),
 		cmocka_unit_test(
 			the_bytes_of_a_full_socket_do_not_go_to_the_program),
-		cmocka_unit_test(a_failed_queue_pair_with_a_full_socket_ends),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
 		cmocka_unit_test(a_captured_look_is_no_cancellation_point),
 		cmocka_unit_test(a_capture_has_the_bytes_of_both_directions),
