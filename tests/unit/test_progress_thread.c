@@ -29,7 +29,7 @@ int __wrap_pthread_clockjoin_np(pthread_t thread, void **result, clockid_t id,
 
 static struct progress progress;
 static sem_t turn;   /* posted: the turn of the thread ends */
-static sem_t taken;  /* posted: the thread leads */
+static sem_t began;  /* posted: the thread leads, and its turn has begun */
 static sem_t given;  /* posted: the thread has released the lock */
 static sem_t ended;  /* posted: the thread has ended */
 static bool is_open; /* the eventfd of progress is open */
@@ -62,7 +62,6 @@ void __wrap_leader_forget(void)
 void __wrap_leader_take(void)
 {
 	pthread_setspecific(key, &ended);
-	sem_post(&taken);
 }
 
 void __wrap_leader_give(void)
@@ -79,6 +78,7 @@ static void await_post(sem_t *s)
 
 void __wrap_leader_turn(struct progress *p)
 {
+	sem_post(&began);
 	await_post(&turn);
 }
 
@@ -100,7 +100,7 @@ static void post_end(void *s)
 static int set_up(void **state)
 {
 	sem_init(&turn, 0, 0);
-	sem_init(&taken, 0, 0);
+	sem_init(&began, 0, 0);
 	sem_init(&given, 0, 0);
 	sem_init(&ended, 0, 0);
 	gives = closes = forgets = (struct count){0};
@@ -117,7 +117,8 @@ static int tear_down(void **state)
 static void start_thread(void)
 {
 	assert_int_equal(progress_thread_start(&progress), 0);
-	await_post(&taken);
+	/* a thread whose turn has not begun would end without being woken */
+	await_post(&began);
 }
 
 static void close_eventfd(void)
