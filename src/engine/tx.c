@@ -6,6 +6,7 @@
 #include "engine/inside.h"
 #include "engine/lid.h"
 #include "ibt/middle_packets.h"
+#include "ibt/rc_turn.h"
 #include "ibt/uc.h"
 #include "ibt/ud.h"
 #include "ibt/unreliable_tx.h"
@@ -65,6 +66,20 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
 	q->qp->stats.tx_bytes += len;
 }
 
+/* Returns whether the next packet of q, which has replies to send, shall be
+ * that of a request. */
+static bool is_request_next(struct engine *e, struct ibt_qp *q)
+{
+	if (rc_turn_is_open(q)) {
+		if (shm_ack_precedes(&e->shm_ack, q)) {
+			shm_ack_sends(&e->shm_ack, q);
+			rc_reply_settle(&e->ibt, q);
+		}
+		rc_turn_mark(q);
+	}
+	return rc_turn_next(q);
+}
+
 /*
  * Writes the next packet of q, an RC QP, into buf.  Returns its size; 0: there
  * is no packet.  @follows: packets of q were made in this turn.
@@ -73,14 +88,20 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
  * of q, the peer's program relies on the order of hardware adapters: its own
  * request completes before the answer arrives.  So q's ACK is sent before q's
  * request, unless the peer reads the ACK in this process's page before it
- * handles the request.
+ * handles the request.  Replies to requests that came after q's request was
+ * posted need not go before it (rc_turn.h).
  */
 static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 		      bool follows, uint64_t now_ns)
 {
 	bool requests = q->direct.path == IBT_PATH_PACKETS;
-	size_t len = rc_reply_tx(&e->ibt, q, buf);
+	size_t len = 0;
 
+	if (requests && rc_reply_first(q) && rc_req_is_ready(q) &&
+	    is_request_next(e, q))
+		len = rc_req_tx(&e->ibt, q, buf, now_ns);
+	if (!len)
+		len = rc_reply_tx(&e->ibt, q, buf);
 	if (!len && requests && shm_ack_precedes(&e->shm_ack, q)) {
 		/* rc_req_is_ready is called only once, because the program may
 		 * post at any time: a request that is posted after this call

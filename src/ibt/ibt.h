@@ -189,6 +189,16 @@ struct req_note {
 	uint8_t status;
 };
 
+/* See rc_turn.h.  replies: an index of rc_resp.replies, before which all
+ * replies go before all requests.  requests: an index of the send queue; the
+ * requests before it take turns with the later replies.  left: the packets of
+ * the present turn that are not made yet. */
+struct rc_turn {
+	bool is_marked;	  /* the other fields are valid */
+	bool is_requests; /* the turn is that of the requests */
+	uint32_t left, replies, requests;
+};
+
 /* The requester.  wqe and packet together are the cursor. */
 struct rc_req {
 	uint32_t wqe; /* the request to send next, an index of the send queue */
@@ -224,6 +234,8 @@ struct rc_req {
 	 * if gap_valid. */
 	struct serial24 gap;
 	bool gap_valid;
+	/* Which requests may go before which replies (rc_turn.h). */
+	struct rc_turn turn;
 	/* A fatal NAK that waits until its request is the oldest. */
 	struct {
 		bool is_pending;

@@ -4,6 +4,7 @@
 #include "hca/semantics.h"
 #include "ibt/message.h"
 #include "ibt/migration.h"
+#include "ibt/rc_turn.h"
 #include "util/bits.h"
 
 /* Returns how many Middles of a request may be made at once, at most `most`.
@@ -91,7 +92,7 @@ bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 
 	if (q->mtu < IBT_SUM_BYTES)
 		return false;
-	if (y)
+	if (y && !rc_turn_is_requests(q))
 		return begin_answer(t, q, y, most, m);
 	return q->direct.path == IBT_PATH_PACKETS &&
 	       begin_request(t, q, most, m);

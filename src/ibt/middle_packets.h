@@ -33,8 +33,9 @@ struct middle_packets {
 
 /*
  * Sets *m to the Middles that come next, at most `most`.  If q has a reply to
- * send, these are the Middles of the first reply, and only a READ response has
- * Middles.  Otherwise these are the Middles of the request at q's cursor.
+ * send, and the turn is not that of q's requests (rc_turn.h), these are the
+ * Middles of the first reply, and only a READ response has Middles.  Otherwise
+ * these are the Middles of the request at q's cursor.
  * False: no Middle may be made now.
  */
 bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
