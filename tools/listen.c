@@ -47,6 +47,21 @@ static void add_inode(struct inodes *in, unsigned long inode)
 	in->list[in->count++] = inode;
 }
 
+/* Is this the end of the answer?  *failed says whether an error has ended it:
+ * NLMSG_DONE, too, has a negative errno if the dump has failed. */
+static bool is_end(const struct nlmsghdr *h, bool *failed)
+{
+	int err = 0;
+
+	*failed = h->nlmsg_type == NLMSG_ERROR;
+	if (h->nlmsg_type == NLMSG_DONE &&
+	    h->nlmsg_len >= NLMSG_LENGTH(sizeof(err))) {
+		memcpy(&err, NLMSG_DATA(h), sizeof(err));
+		*failed = err < 0;
+	}
+	return *failed || h->nlmsg_type == NLMSG_DONE;
+}
+
 /* Adds the sockets of a part of the answer.  True: the answer is over; *failed
  * says whether an error has ended it. */
 static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
@@ -55,8 +70,7 @@ static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
 	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
 		const struct inet_diag_msg *m = NLMSG_DATA(h);
 
-		*failed = h->nlmsg_type == NLMSG_ERROR;
-		if (*failed || h->nlmsg_type == NLMSG_DONE)
+		if (is_end(h, failed))
 			return true;
 		add_inode(in, m->idiag_inode);
 		in->has_port |=

@@ -3,6 +3,8 @@
  * request of SOCK_DIAG, or where a thread has forked the listener's process. */
 #include "test.h"
 
+#include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +21,7 @@ ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
 
 static bool is_silent; /* the kernel gets no request, and so does not answer */
+static int dump_error; /* the result of each dump: 0 or -errno */
 static unsigned sends; /* how many requests were sent */
 static unsigned endless; /* how many receives would have waited without end */
 
@@ -28,9 +31,28 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 	return is_silent ? (ssize_t)size : __real_send(fd, bytes, size, flags);
 }
 
+/* Writes the end of a dump, as a kernel without the module tcp_diag sends it.
+ */
+static ssize_t write_done(void *bytes, size_t size)
+{
+	struct {
+		struct nlmsghdr h;
+		int result;
+	} done = {{.nlmsg_len = NLMSG_LENGTH(sizeof(int)),
+		   .nlmsg_type = NLMSG_DONE,
+		   .nlmsg_flags = NLM_F_MULTI},
+		  dump_error};
+
+	assert_true(size >= sizeof(done));
+	memcpy(bytes, &done, sizeof(done));
+	return sizeof(done);
+}
+
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 {
 	endless += !(flags & MSG_DONTWAIT);
+	if (dump_error)
+		return write_done(bytes, size);
 	return __real_recv(fd, bytes, size, flags | MSG_DONTWAIT);
 }
 
@@ -69,6 +91,14 @@ static void a_kernel_that_does_not_answer_is_not_awaited(void **state)
 {
 	is_silent = true;
 	check_listener();
+}
+
+static void a_dump_that_fails_is_not_an_empty_list(void **state)
+{
+	is_silent = false;
+	dump_error = -ENOENT;
+	check_listener();
+	dump_error = 0;
 }
 
 /* Forks a child that listens, writes its ID to the pipe @arg and sleeps, and
@@ -111,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_listens_is_ready),
 		cmocka_unit_test(a_kernel_that_does_not_answer_is_not_awaited),
+		cmocka_unit_test(a_dump_that_fails_is_not_an_empty_list),
 		cmocka_unit_test(a_child_of_any_thread_is_found),
 	};
 
