@@ -57,6 +57,8 @@ static pid_t await_child(const char *name, pid_t pid, int fd)
 static void become_child(int fd, pid_t parent)
 {
 	parent_fd = fd;
+	/* The caller may ignore SIGTERM, by which users end the command. */
+	signal(SIGTERM, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);

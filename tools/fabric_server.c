@@ -4,6 +4,7 @@
 #include "fabric_connection.h"
 #include "fabric_process.h"
 #include "fabric_request.h"
+#include "heeded.h"
 
 #include "util/bits.h"
 #include "util/monotonic.h"
@@ -270,8 +271,8 @@ static int open_signals(void)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	heeded_add(&set, SIGINT);
+	heeded_add(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

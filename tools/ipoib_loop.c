@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "heeded.h"
 #include "ipoib/ipoib.h"
 #include "ipoib/stream.h"
 #include "ipoib_cm.h"
@@ -477,13 +478,20 @@ static void watch_tap(struct loop *l)
 	l->reads_tap = reads;
 }
 
-static int watch_all(struct loop *l)
+static sigset_t ending_signals(void)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	heeded_add(&set, SIGINT);
+	heeded_add(&set, SIGTERM);
+	return set;
+}
+
+static int watch_all(struct loop *l)
+{
+	sigset_t set = ending_signals();
+
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->reads_tap = true;
@@ -655,12 +663,9 @@ static int set_addresses(struct loop *l)
  * the process. */
 static void set_signals(void)
 {
-	sigset_t set;
+	sigset_t set = ending_signals();
 
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 

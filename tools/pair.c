@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
+#include "heeded.h"
 #include "launch.h"
 #include "listen.h"
 #include "private.h"
@@ -277,9 +278,9 @@ static bool catch_signals(struct pair *p)
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	heeded_add(&set, SIGINT);
+	heeded_add(&set, SIGTERM);
+	heeded_add(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	p->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return p->signals >= 0;

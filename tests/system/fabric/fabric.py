@@ -7,6 +7,7 @@ import contextlib
 import glob
 import os
 import re
+import signal
 import socket
 import sys
 import time
@@ -18,7 +19,7 @@ import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
                     fabric_argv, managed, managed_on, manager_argv, manager_env,
                     packets_argv, port_lid, receiver, said_by, switch_lid)
-from system import Fail, Skip, expect, expect_failed, expect_ok
+from system import Fail, Skip, expect, expect_failed, expect_ok, wait_until
 
 AREA = "InfiniBand"
 # A subnet in the format that ibnetdiscover prints, with GUIDs, descriptions, LIDs
@@ -555,6 +556,27 @@ def is_started_again():
             expect(not left, "the socket is left behind")
 
 
+def heeds_no_ignored_signal():
+    """A fabric goes on after a signal that its caller ignores.  --background makes
+    SIGTERM end the fabric nevertheless."""
+    net, path = t.path("net"), t.path("heeding")
+    with open(net, "w") as f:
+        f.write(NET)
+    start = ["env", "--ignore-signal=INT", "--ignore-signal=TERM",
+             *fabric_argv("--socket", path)]
+    p = t.start([*start, net])
+    wait_until(lambda: t.run(fabric_argv("--socket", path, "--show")).status == 0,
+               "the fabric does not run")
+    os.kill(p.pid, signal.SIGINT)
+    os.kill(p.pid, signal.SIGTERM)
+    expect_ok(t.run(fabric_argv("--socket", path, "--show")))
+    expect_ok(t.run(fabric_argv("--socket", path, "--stop")))
+    expect_ok(t.finish(p, system.HANG))
+    expect_ok(t.run([*start, "--background", net]))
+    os.kill(Fabric.at(path).pid(), signal.SIGTERM)
+    wait_until(lambda: not os.path.exists(path), "the fabric goes on")
+
+
 def is_started_without_standard_descriptors():
     """With --background the fabric keeps its socket whichever of the descriptors 0, 1
     and 2 were closed when it was started."""
@@ -642,6 +664,8 @@ t.case("a file that cannot be read is named with the reason",
 t.case("the socket is in the runtime folder", socket_is_in_the_runtime_folder)
 t.case("a listener that is no fabric is told", other_listeners_are_told)
 t.case("a fabric is started again as soon as it is stopped", is_started_again)
+t.case("a fabric goes on after a signal that its caller ignores",
+       heeds_no_ignored_signal)
 t.case("a fabric in the background needs no standard descriptor",
        is_started_without_standard_descriptors)
 t.case("a fabric that cannot fork says so and leaves nothing",

@@ -227,6 +227,19 @@ def works_without_sigchld():
     expect(r.status == 4, "exit status %d" % r.status, r)
 
 
+def heeds_no_ignored_signal():
+    """adverb pair goes on after a signal that its caller ignores, as nohup ignores
+    SIGHUP.  Here the client sends the signals before it asks the server."""
+    send = "import os, signal\n" \
+        "for s in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:\n" \
+        "    os.kill(os.getppid(), s)\n"
+    r = t.run(["env", "--ignore-signal=HUP", "--ignore-signal=INT",
+               "--ignore-signal=TERM", t.adverb, "pair", *spelled(
+                   [SERVE, "@", "%", "0"], [send + ASK, "@", "%", "0", "0"])])
+    expect(r.status == 0 and r.lines("client") == ["asked"],
+           "exit status %d" % r.status, r)
+
+
 def kills_the_survivor():
     began = time.monotonic()
     r = pair(spelled([SERVE, "@", "%", "0"], ["import sys; sys.exit(7)"]),
@@ -247,6 +260,8 @@ def stops_a_lasting_server():
 
 def ends_with_ctrl_c():
     mark = "adverb-pair-test-%d" % os.getpid()
+    # A shell that runs this suite in the background has SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sleep = "import time; time.sleep(%d)" % (3 * system.HANG)
     p = t.start([t.adverb, "pair", "--timeout", str(2 * system.HANG), *spelled(
         [SERVE, "@", "%", "0", mark], [sleep, mark])])
@@ -580,6 +595,8 @@ t.case("pair reads nothing from its standard input", leaves_its_input_alone)
 t.case("a server that listens when pair has ended goes on", a_server_outlives_pair)
 t.case("pair says which side hung", names_the_side_that_hung)
 t.case("pair works if its caller ignores SIGCHLD", works_without_sigchld)
+t.case("pair goes on after a signal that its caller ignores",
+       heeds_no_ignored_signal)
 t.case("pair ends the survivor when one side fails", kills_the_survivor)
 t.case("pair --stop-server ends a server that does not end by itself",
        stops_a_lasting_server)
