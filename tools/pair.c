@@ -136,6 +136,14 @@ static bool has_failed(const struct side *s)
 	return s->ended && s->status != 0;
 }
 
+/* Has a side failed whose status counts?  A server that stays may end as soon
+ * as its client has left, while the client's program goes on. */
+static bool any_failed(const struct pair *p)
+{
+	return has_failed(&p->client) ||
+	       (!p->server_stays && has_failed(&p->server));
+}
+
 static void say_timeout(const struct pair *p)
 {
 	const struct side *s = &p->server, *c = &p->client;
@@ -162,8 +170,7 @@ static void wait_end(struct pair *p)
 		wait_once(p, p->deadline_ms);
 		if (p->caught || (p->server_stays && p->client.ended))
 			return;
-		if (!failing &&
-		    (has_failed(&p->server) || has_failed(&p->client))) {
+		if (!failing && any_failed(p)) {
 			uint64_t grace = monotonic_ms() + GRACE_MS;
 
 			failing = true;
@@ -194,10 +201,12 @@ static void stop_sides(struct pair *p, int signal, int wait_ms)
 }
 
 /* Returns the exit status of this run.  The status of a side that this run has
- * killed does not count. */
+ * killed does not count, nor that of a server that stays, once its client has
+ * ended. */
 static int final_status(const struct pair *p)
 {
-	int s = p->server.killed ? 0 : p->server.status;
+	bool is_over = p->server_stays && p->client.ended;
+	int s = p->server.killed || is_over ? 0 : p->server.status;
 	int c = p->client.killed ? 0 : p->client.status;
 	int worse = s > c ? s : c;
 

@@ -258,6 +258,18 @@ def stops_a_lasting_server():
     expect(r.status == 0, "exit status %d" % r.status, r)
 
 
+def ignores_the_status_of_a_lasting_server():
+    """With --stop-server, a server may fail as soon as its client has left.  The
+    client may then work for longer than pair waits after another server's failure.
+    """
+    for status in 0, 3:
+        r = pair(plain(9, status, 4), "--stop-server")
+        expect(r.status == status, "exit status %d" % r.status, r)
+    for options in [], ["--stop-server"]:
+        r = pair(spelled(["import sys; sys.exit(5)"], [ASK, "@"]), *options)
+        expect(r.status == 5, "exit status %d" % r.status, r)
+
+
 def ends_with_ctrl_c():
     mark = "adverb-pair-test-%d" % os.getpid()
     # A shell that runs this suite in the background has SIGINT ignored.
@@ -600,6 +612,8 @@ t.case("pair goes on after a signal that its caller ignores",
 t.case("pair ends the survivor when one side fails", kills_the_survivor)
 t.case("pair --stop-server ends a server that does not end by itself",
        stops_a_lasting_server)
+t.case("pair --stop-server ignores how the server ends after its client has left",
+       ignores_the_status_of_a_lasting_server)
 t.case("pair leaves no process after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)
 t.case("pair says that no interface has the server's address",
