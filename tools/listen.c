@@ -31,6 +31,18 @@ struct inodes {
 	bool has_port;	     /* a socket listens at that port */
 };
 
+/* The sockets that this process had at the last listen_leave_out. */
+static struct inodes left_out;
+
+static bool is_listed(const struct inodes *in, unsigned long inode)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		if (in->list[i] == inode)
+			return true;
+	}
+	return false;
+}
+
 /* Adds the socket to the list, or leaves it out if no memory is left. */
 static void add_inode(struct inodes *in, unsigned long inode)
 {
@@ -137,14 +149,20 @@ static void read_table(const char *path, struct inodes *in)
 	fclose(f);
 }
 
-static bool is_listed(const struct inodes *in, const char *link)
+/* Finds the next socket in a folder /proc/PID/fd.  False: there is none. */
+static bool next_socket(DIR *dir, unsigned long *inode)
 {
-	unsigned long inode;
+	struct dirent *entry;
 
-	if (sscanf(link, "socket:[%lu]", &inode) != 1)
-		return false;
-	for (size_t i = 0; i < in->count; i++) {
-		if (in->list[i] == inode)
+	while ((entry = readdir(dir))) {
+		char link[64];
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
+				       sizeof(link) - 1);
+
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (sscanf(link, "socket:[%lu]", inode) == 1)
 			return true;
 	}
 	return false;
@@ -153,22 +171,14 @@ static bool is_listed(const struct inodes *in, const char *link)
 static bool holds_socket(pid_t pid, const struct inodes *in)
 {
 	char path[64];
-	struct dirent *entry;
+	unsigned long inode;
 	bool found = false;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
-		char link[64];
-		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
-				       sizeof(link) - 1);
-
-		if (n <= 0)
-			continue;
-		link[n] = '\0';
-		found = is_listed(in, link);
-	}
+	while (dir && !found && next_socket(dir, &inode))
+		found = is_listed(in, inode) && !is_listed(&left_out, inode);
 	if (dir)
 		closedir(dir);
 	return found;
@@ -221,6 +231,18 @@ static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
 static bool lacks_proc(void)
 {
 	return access("/proc/self/fd", F_OK) != 0;
+}
+
+void listen_leave_out(void)
+{
+	unsigned long inode;
+	DIR *dir = opendir("/proc/self/fd");
+
+	left_out.count = 0;
+	while (dir && next_socket(dir, &inode))
+		add_inode(&left_out, inode);
+	if (dir)
+		closedir(dir);
 }
 
 bool listen_is_ready(pid_t pid, int port)

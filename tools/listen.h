@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Notes which sockets this process has open now.  A server may inherit them,
+ * but none of them makes the server ready.  A later call replaces the notes. */
+void listen_leave_out(void);
+
 /* Returns whether the server that process @pid runs is ready.  @port: the port
  * that was reserved for the server, or 0.  Returns false if the system does not
  * list its sockets. */

@@ -256,8 +256,10 @@ static int say_not_started(const char *side, const char *program, int err)
 
 static int pair_run(struct pair *p)
 {
-	int err = say_not_started("server", p->server_argv[0], start_server(p));
+	int err;
 
+	listen_leave_out();
+	err = say_not_started("server", p->server_argv[0], start_server(p));
 	p->deadline_ms = monotonic_ms() + (uint64_t)p->timeout_ms;
 	if (err == 0 && wait_ready(p)) {
 		err = say_not_started("client", p->client_argv[0],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/listen: a listener is found, also where the kernel does not answer a
- * request of SOCK_DIAG, or where a thread has forked the listener's process. */
+ * request of SOCK_DIAG, or where a thread has forked the listener's process.  A
+ * listener of adverb pair's caller is left out. */
 #include "test.h"
 
 #include <errno.h>
@@ -101,6 +102,20 @@ static void a_dump_that_fails_is_not_an_empty_list(void **state)
 	dump_error = 0;
 }
 
+static void an_inherited_listener_does_not_count(void **state)
+{
+	int inherited = open_tcp(true), own;
+
+	is_silent = false;
+	listen_leave_out();
+	assert_false(listen_is_ready(getpid(), 0));
+	own = open_tcp(true);
+	assert_true(listen_is_ready(getpid(), 0));
+	close(own);
+	close(inherited);
+	listen_leave_out();
+}
+
 /* Forks a child that listens, writes its ID to the pipe @arg and sleeps, and
  * waits for the end of the child. */
 static void *fork_listener(void *arg)
@@ -142,6 +157,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_listens_is_ready),
 		cmocka_unit_test(a_kernel_that_does_not_answer_is_not_awaited),
 		cmocka_unit_test(a_dump_that_fails_is_not_an_empty_list),
+		cmocka_unit_test(an_inherited_listener_does_not_count),
 		cmocka_unit_test(a_child_of_any_thread_is_found),
 	};
 

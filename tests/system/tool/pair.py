@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import time
 
@@ -199,6 +200,15 @@ def a_server_outlives_pair():
     finally:
         p.kill()
         p.communicate()
+
+
+def a_listener_of_the_caller_does_not_count():
+    """A server that inherits a listening socket from the caller of adverb pair is not
+    ready before it listens itself.  Here the client could not connect earlier."""
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        p = t.start([t.adverb, "pair", *plain()], pass_fds=[s.fileno()])
+        r = t.finish(p, system.HANG)
+    expect(r.status == 0, "exit status %d" % r.status, r)
 
 
 def names_the_side_that_hung():
@@ -605,6 +615,8 @@ t.case("pair exits with the larger status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
 t.case("pair reads nothing from its standard input", leaves_its_input_alone)
 t.case("a server that listens when pair has ended goes on", a_server_outlives_pair)
+t.case("pair starts no client because of a listener of its caller",
+       a_listener_of_the_caller_does_not_count)
 t.case("pair says which side hung", names_the_side_that_hung)
 t.case("pair works if its caller ignores SIGCHLD", works_without_sigchld)
 t.case("pair goes on after a signal that its caller ignores",
