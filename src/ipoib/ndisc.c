@@ -30,6 +30,8 @@ static const uint8_t fixed_bytes[] = {8, 16, 24, 24, 40};
 struct pass {
 	const uint8_t *at, *end;
 	uint8_t *out, *out_end;
+	/* bit N: an option N that has a hardware address was translated */
+	uint8_t translated;
 	enum ndisc_way way;
 	ndisc_find *find;
 	void *ctx;
@@ -63,15 +65,20 @@ static bool copy_bytes(struct pass *t, size_t bytes)
 }
 
 /* Translates an option that has a hardware address.  The caller has checked
- * that the whole option is there. */
+ * that the whole option is there.  A message has at most one source and one
+ * target (RFC 4861, 4); `find` is not asked for more, since each question may
+ * make a neighbour. */
 static bool translate_address(struct pass *t)
 {
 	bool widens = t->way == NDISC_TO_HWADDR;
 	uint8_t from = widens ? MAC_UNITS : HWADDR_UNITS;
 	uint8_t to = widens ? HWADDR_UNITS : MAC_UNITS;
+	uint8_t bit = (uint8_t)(1u << t->at[0]);
 
-	if (t->at[1] != from || t->out_end - t->out < to * OPTION_UNIT)
+	if (t->translated & bit || t->at[1] != from ||
+	    t->out_end - t->out < to * OPTION_UNIT)
 		return false;
+	t->translated |= bit;
 	memset(t->out, 0, (size_t)to * OPTION_UNIT);
 	t->out[0] = t->at[0];
 	t->out[1] = to;

@@ -35,7 +35,8 @@ bool ndisc_is(const uint8_t *p, size_t len);
  * Translates the packet at p, for which ndisc_is is true, and writes the result
  * to `out`.  Returns the length of the result.  0: the result would be longer
  * than `room`; the packet's checksum, hop limit, code or length is wrong; an
- * option has a wrong length; or `find` has refused an address.
+ * option has a wrong length; the option 1 or 2 occurs twice; or `find` has
+ * refused an address.
  */
 size_t ndisc_translate(const uint8_t *p, size_t len, enum ndisc_way way,
 		       ndisc_find *find, void *ctx, uint8_t *out, size_t room);

@@ -211,6 +211,38 @@ static void bad_options_are_refused(void **state)
 	}
 }
 
+/* As find_address for NDISC_TO_MAC, but *ctx counts the calls. */
+static bool count_finds(void *ctx, const uint8_t *from, uint8_t *to)
+{
+	enum ndisc_way way = NDISC_TO_MAC;
+
+	++*(uint32_t *)ctx;
+	return find_address(&way, from, to);
+}
+
+/* A packet of 4 KiB has room for 168 options. */
+static void a_second_option_of_a_kind_is_refused(void **state)
+{
+	enum { MANY = 168, BYTES = 24 };
+	uint8_t options[MANY * BYTES] = {0}, out[sizeof(options) + ROOM];
+
+	for (int i = 0; i < MANY; i++) {
+		options[i * BYTES] = i % 2 ? SOURCE : TARGET;
+		options[i * BYTES + 1] = 3;
+	}
+	for (size_t count = 1; count <= MANY; count++) {
+		struct message m = make_message(NA, options, count * BYTES);
+		uint32_t finds = 0;
+		size_t n =
+			ndisc_translate(m.p, m.bytes, NDISC_TO_MAC, count_finds,
+					&finds, out, sizeof(out));
+
+		assert_int_equal(n, count <= 2 ? m.bytes - count * 16 : 0);
+		assert_int_equal(finds, count <= 2 ? count : 2);
+		free(m.p);
+	}
+}
+
 static void the_room_is_not_exceeded(void **state)
 {
 	static const uint8_t narrow[] = {SOURCE, 1, 10, 11, 12, 13, 14, 15};
@@ -253,6 +285,7 @@ int main(void)
 		cmocka_unit_test(each_shorter_message_is_refused),
 		cmocka_unit_test(a_message_with_a_wrong_field_is_refused),
 		cmocka_unit_test(bad_options_are_refused),
+		cmocka_unit_test(a_second_option_of_a_kind_is_refused),
 		cmocka_unit_test(the_room_is_not_exceeded),
 		cmocka_unit_test(other_packets_are_no_messages),
 	};
