@@ -38,14 +38,34 @@ struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a)
 	return n;
 }
 
-struct neigh *neigh_oldest(const struct neigh_table *t)
+/* Is the neighbour forgotten before the other one?  other NULL: there is none.
+ */
+static bool is_older(const struct neigh *n, const struct neigh *other)
 {
-	struct neigh *oldest = NULL, *n = NULL;
+	if (!other || n->used_ms != other->used_ms)
+		return !other || n->used_ms < other->used_ms;
+	return !n->waiting.count && other->waiting.count;
+}
 
-	while ((n = neigh_next(t, n)))
-		if (!oldest || n->used_ms < oldest->used_ms)
+struct neigh *neigh_oldest(const struct neigh_table *t, const uint8_t gid[16])
+{
+	struct neigh *oldest = NULL, *same = NULL, *n = NULL;
+	uint32_t count = 0; /* neighbours with this GID */
+
+	while ((n = neigh_next(t, n))) {
+		if (is_older(n, oldest))
 			oldest = n;
-	return oldest;
+		if (memcmp(n->address.gid, gid, 16) != 0)
+			continue;
+		count++;
+		if (is_older(n, same))
+			same = n;
+		/* no other one with this GID is older */
+		if (count >= NEIGH_PER_GID && !same->used_ms &&
+		    !same->waiting.count)
+			break;
+	}
+	return count < NEIGH_PER_GID ? oldest : same;
 }
 
 void neigh_remove(struct neigh_table *t, struct neigh *n)

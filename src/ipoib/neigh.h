@@ -4,9 +4,13 @@
  * in ARP and neighbour discovery.  A neighbour is found by its MAC, and its MAC
  * by its LID and QPN.
  * If the table is full, the neighbour to which no packet was sent for the
- * longest time is forgotten.  A neighbour to which no packet was ever sent
- * is forgotten first, so that addresses that somebody invents replace no
- * neighbour in use.  Owner: struct ipoib.
+ * longest time is forgotten.  A neighbour to which no packet was ever sent is
+ * forgotten first, so that addresses that somebody invents replace no neighbour
+ * in use; of these neighbours, those for which packets wait are forgotten last.
+ * A packet that waits is not sent yet: an invented GID has no path.  For a new
+ * neighbour whose GID has NEIGH_PER_GID neighbours already, one of these is
+ * forgotten, so that QPNs that somebody invents for an existing GID replace no
+ * neighbour of another GID.  Owner: struct ipoib.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -18,6 +22,7 @@
 #include "ipoib/waiting.h"
 
 #define NEIGH_MAX     2048 /* neighbours */
+#define NEIGH_PER_GID 8	   /* neighbours with one GID, if the table is full */
 #define NEIGH_BUCKETS 4096
 #define NEIGH_SOURCES 1024 /* slots to find MACs by LID and QPN */
 /* A neighbour to which no packet was sent for this time is forgotten if another
@@ -58,8 +63,9 @@ struct neigh *neigh_find(const struct neigh_table *t,
 /* Adds a neighbour, whose MAC no other one has.  NULL: the table is full, or
  * there is no memory. */
 struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a);
-/* Returns the neighbour to forget first, or NULL if there is none. */
-struct neigh *neigh_oldest(const struct neigh_table *t);
+/* Returns the neighbour to forget for a new one with this GID, or NULL if there
+ * is none. */
+struct neigh *neigh_oldest(const struct neigh_table *t, const uint8_t gid[16]);
 /* Removes and frees a neighbour, which has no waiting packets, no connection
  * and no address handle. */
 void neigh_remove(struct neigh_table *t, struct neigh *n);

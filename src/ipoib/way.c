@@ -23,7 +23,7 @@ static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a)
 	struct neigh *oldest = NULL, *n;
 
 	if (m->neighs.count == NEIGH_MAX)
-		oldest = neigh_oldest(&m->neighs);
+		oldest = neigh_oldest(&m->neighs, a->gid);
 	if (oldest)
 		remove_neigh(m, oldest);
 	n = neigh_add(&m->neighs, a);
@@ -84,14 +84,14 @@ void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 {
 	bool is_old = now_ms >= n->learned_ms + OLD_MS;
 
-	n->used_ms = now_ms;
 	if (!n->wants_path && (!n->route.lid || is_old)) {
 		n->wants_path = true;
 		m->deadline_ms = now_ms;
 	}
-	if (n->route.lid)
+	if (n->route.lid) {
+		n->used_ms = now_ms;
 		stream_send(m, n, p, bytes, now_ms);
-	else if (n->ask.id || ask_may_begin(&n->ask, now_ms))
+	} else if (n->ask.id || ask_may_begin(&n->ask, now_ms))
 		m->counters.waited += waiting_add(&n->waiting, p, bytes);
 	else
 		m->counters.waited++; /* asked in vain a short time ago */
@@ -135,6 +135,8 @@ static void take_path(struct ipoib *m, struct neigh *n,
 	/* a connection goes by the LID that the neighbour had */
 	if (n->conn.lid != path->dlid)
 		stream_forget(m, n);
+	if (n->waiting.count)
+		n->used_ms = now_ms;
 	stream_send_waiting(m, n, now_ms);
 }
 

@@ -283,6 +283,71 @@ static void a_neighbour_in_use_is_kept(void **state)
 	assert_non_null(neigh_find(&s->m->neighs, mac));
 }
 
+/* Gives the interface an ARP request of an address, and the kernel's reply. */
+static void answer_request(struct seen *s, const struct hwaddr *a,
+			   uint64_t now_ms)
+{
+	uint8_t p[ARP_HWADDR_BYTES];
+	struct arp arp = {.operation = 1};
+
+	hwaddr_write(arp.sender, a);
+	arp_write_hwaddr(p, &arp);
+	receive_packet_at(s, &from_peer, TYPE_ARP, p, sizeof(p), now_ms);
+	arp = (struct arp){.operation = 2};
+	memcpy(arp.sender, s->link.mac, 6);
+	hwaddr_mac(a, arp.target);
+	arp_write_mac(p, &arp);
+	send_frame(s, arp.target, TYPE_ARP, p, ARP_MAC_BYTES, now_ms);
+}
+
+/* Replies to GIDs that nobody has make no neighbours in use, since they are not
+ * sent. */
+static void replies_to_invented_gids_keep_a_neighbour(void **state)
+{
+	struct seen *s = *state;
+	struct hwaddr a = peer;
+	uint8_t mac[6];
+
+	hwaddr_mac(&peer, mac);
+	answer_request(s, &peer, 1);
+	ipoib_turn(s->m, 1);
+	answer_last(s, 1);
+	assert_int_equal(s->packets, 1);
+	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
+		bytes_put32(a.gid + 8, 1 + i);
+		answer_request(s, &a, 10);
+		ipoib_turn(s->m, 10);
+		refuse_last(s, SA_NO_RECORDS, 10);
+	}
+	assert_int_equal(s->m->neighs.count, NEIGH_MAX);
+	assert_int_equal(s->packets, 1);
+	assert_non_null(neigh_find(&s->m->neighs, mac));
+}
+
+/* Replies to QPNs that nobody has are sent if the GID exists.  Once the table
+ * is full, they replace only neighbours with this GID. */
+static void replies_to_invented_qpns_keep_other_ports(void **state)
+{
+	struct seen *s = *state;
+	struct hwaddr a = peer;
+	uint8_t mac[6];
+
+	hwaddr_mac(&peer, mac);
+	answer_request(s, &peer, 1);
+	ipoib_turn(s->m, 1);
+	answer_last(s, 1);
+	a.gid[15]++;
+	for (uint32_t i = 0; i < NEIGH_MAX + 100; i++) {
+		a.qpn = 1000 + i;
+		answer_request(s, &a, 10);
+		ipoib_turn(s->m, 10);
+		answer_last(s, 10);
+	}
+	assert_int_equal(s->packets, 1 + NEIGH_MAX + 100);
+	assert_int_equal(s->m->neighs.count, NEIGH_MAX);
+	assert_non_null(neigh_find(&s->m->neighs, mac));
+}
+
 /* The paths to neighbours beyond the bound of open questions are asked for when
  * the first questions have failed. */
 static void paths_that_fail_make_room_for_others(void **state)
@@ -406,6 +471,8 @@ int main(void)
 		CASE(addresses_are_announced_to_all_hosts),
 		CASE(announcements_end_with_the_interface),
 		CASE(a_neighbour_in_use_is_kept),
+		CASE(replies_to_invented_gids_keep_a_neighbour),
+		CASE(replies_to_invented_qpns_keep_other_ports),
 		CASE(paths_that_fail_make_room_for_others),
 		CASE(renewals_without_an_answer_are_repeated),
 		CASE(hostile_frames_and_packets_do_no_harm),

@@ -27,7 +27,8 @@ static void neighbours_are_found_by_mac(void **state)
 	for (struct neigh *n = NULL; (n = neigh_next(&table, n));)
 		found++;
 	assert_int_equal(found, NEIGH_MAX);
-	assert_int_equal(neigh_oldest(&table)->address.qpn, 2);
+	assert_int_equal(neigh_oldest(&table, address_of(0).gid)->address.qpn,
+			 2);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
 		struct hwaddr a = address_of(i);
 		uint8_t mac[HWADDR_MAC_BYTES];
@@ -37,7 +38,7 @@ static void neighbours_are_found_by_mac(void **state)
 		assert_null(neigh_find(&table, mac));
 	}
 	assert_null(neigh_next(&table, NULL));
-	assert_null(neigh_oldest(&table));
+	assert_null(neigh_oldest(&table, address_of(0).gid));
 	assert_int_equal(table.count, 0);
 }
 
