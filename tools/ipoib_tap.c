@@ -313,10 +313,15 @@ static void learn_name(struct ipoib_tap *t)
 	t->name[IFNAMSIZ - 1] = '\0';
 }
 
+/* getifaddrs(3) gives the label of an IPv4 address for the interface's name:
+ * the name itself, or with ':' and further letters. */
 static bool is_ipv4_of(const struct ipoib_tap *t, const struct ifaddrs *a)
 {
+	size_t bytes = strlen(t->name);
+
 	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
-	       !strcmp(a->ifa_name, t->name);
+	       !strncmp(a->ifa_name, t->name, bytes) &&
+	       (!a->ifa_name[bytes] || a->ifa_name[bytes] == ':');
 }
 
 static uint32_t list_ipv4(const struct ipoib_tap *t,
