@@ -24,7 +24,7 @@ struct top {
 /* A QP of a process, and the QP's traffic since the last look. */
 struct qp_row {
 	const struct watch_process *process, *peer; /* peer NULL: not known */
-	const struct qp *qp;
+	const struct watch_qp *qp;
 	double tx_bytes, rx_bytes, packets; /* per second */
 	uint64_t retransmits, rnr_waits;    /* since the last look */
 };
@@ -55,7 +55,7 @@ static const char *const why[QP_WAITS] = {
 
 /* Returns what the QP waits for; a QP that may not send waits for nothing.
  * Another process has written qp->stats.wait, so any number may be there. */
-static enum qp_wait wait_of(const struct qp *qp)
+static enum qp_wait wait_of(const struct watch_qp *qp)
 {
 	bool sends = qp->state == HCA_QP_RTS || qp->state == HCA_QP_SQD;
 
@@ -86,14 +86,14 @@ static uint64_t growth_of(uint64_t now, uint64_t before)
 }
 
 static struct qp_row row_of(const struct top *t, const struct watch_process *p,
-			    const struct qp *qp)
+			    const struct watch_qp *qp)
 {
-	const struct qp *old = watch_qp(&t->before, p->pid, qp->qpn);
+	const struct watch_qp *old = watch_qp(&t->before, p->pid, qp->qpn);
 	double s = (double)(t->now.at_ns - t->before.at_ns) * 1e-9;
 	const struct qp_stats *now = &qp->stats, *before;
 	struct qp_row r = {.process = p, .qp = qp};
 
-	if (qp->attr.dest_qpn)
+	if (qp->dest_qpn)
 		r.peer = watch_peer(&t->now, qp);
 	if (!old || s <= 0)
 		return r;
@@ -161,12 +161,13 @@ static void format_rate(double v, char text[12])
 			 units[unit]);
 }
 
-static void format_address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
+static void format_address(const struct watch_qp *qp,
+			   char text[INET6_ADDRSTRLEN])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, none[16];
-	const uint8_t *g = qp->attr.ah.dgid;
+	const uint8_t *g = qp->dgid;
 	bool is_v4 = memcmp(g, v4, sizeof(v4)) == 0;
-	bool has_peer = qp->attr.dest_qpn || memcmp(g, none, sizeof(none)) != 0;
+	bool has_peer = qp->dest_qpn || memcmp(g, none, sizeof(none)) != 0;
 
 	snprintf(text, INET6_ADDRSTRLEN, "-");
 	if (qp->state >= HCA_QP_RTR && has_peer)
@@ -273,6 +274,17 @@ static void print_suspect(const struct watch_process *p)
 	putchar('\n');
 }
 
+/* Says of which users not all queue pairs are shown. */
+static void print_cut(const struct watch *w)
+{
+	for (size_t i = 0; i < w->user_count; i++)
+		if (w->users[i].is_cut)
+			printf("not all queue pairs of user %u are shown: top "
+			       "reads at most %d of one user, and %d of all "
+			       "users\n",
+			       w->users[i].id, WATCH_USER_QPS, WATCH_ALL_QPS);
+}
+
 static size_t screen_lines(void)
 {
 	struct winsize size;
@@ -302,6 +314,7 @@ static void print_table(const struct top *t)
 		print_drops(&t->now.processes[i]);
 	for (size_t i = 0; i < t->now.count; i++)
 		print_suspect(&t->now.processes[i]);
+	print_cut(&t->now);
 	free(r);
 }
 
@@ -334,7 +347,7 @@ static void json_qp(const struct qp_row *r)
 	json_text("state", qp_state_name(r->qp->state));
 	printf(", ");
 	json_text("peer", peer);
-	json_number("peer_qpn", r->qp->attr.dest_qpn);
+	json_number("peer_qpn", r->qp->dest_qpn);
 	json_number("peer_pid", r->peer ? (uint64_t)r->peer->pid : 0);
 	json_number("tx_packets", s->tx_packets);
 	json_number("tx_bytes", s->tx_bytes);
@@ -413,6 +426,21 @@ static void json_process(const struct watch_process *p)
 	printf("}");
 }
 
+/* Prints of which users not all queue pairs are shown. */
+static void json_cut(const struct watch *w)
+{
+	const char *before = "";
+
+	printf("\"cut_users\": [");
+	for (size_t i = 0; i < w->user_count; i++) {
+		if (!w->users[i].is_cut)
+			continue;
+		printf("%s%u", before, w->users[i].id);
+		before = ", ";
+	}
+	printf("]");
+}
+
 static void print_json(const struct top *t)
 {
 	size_t count;
@@ -428,7 +456,9 @@ static void print_json(const struct top *t)
 		printf("%s\n ", i ? "," : "");
 		json_qp(&r[i]);
 	}
-	printf("]}\n");
+	printf("],\n");
+	json_cut(&t->now);
+	printf("}\n");
 	free(r);
 }
 

@@ -100,21 +100,65 @@ static int open_memory(int pid, int number, const char *name)
 	return open_memfd(path);
 }
 
-/* Returns the number of process @pid in its own PID namespace; 0: unknown. */
-static uint32_t own_number(int pid)
+/* Whose process this is, by /proc/PID/status. */
+struct identity {
+	/* The real user ID, which a set-user-ID program does not change: that
+	 * program may have the descriptors of its caller's arena. */
+	uid_t user;
+	uint32_t number; /* in its own PID namespace; 0: unknown */
+};
+
+/* False: the process has ended. */
+static bool read_identity(int pid, struct identity *id)
 {
 	char path[32], line[256];
 	const char *last = NULL;
+	bool has_user = false;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && !last && fgets(line, sizeof(line), f))
+	while (f && !last && fgets(line, sizeof(line), f)) {
+		has_user |= sscanf(line, "Uid: %u", &id->user) == 1;
 		if (strncmp(line, "NSpid:", 6) == 0)
 			last = strrchr(line, '\t');
+	}
 	if (f)
 		fclose(f);
-	return last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+	id->number = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+	return has_user;
+}
+
+/* Returns the user's entry, or NULL if no memory is left. */
+static struct watch_user *find_user(struct watch *w, uid_t id)
+{
+	struct watch_user *grown;
+
+	for (size_t i = 0; i < w->user_count; i++)
+		if (w->users[i].id == id)
+			return &w->users[i];
+	grown = realloc(w->users, (w->user_count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	w->users = grown;
+	grown[w->user_count] = (struct watch_user){.id = id};
+	return &grown[w->user_count++];
+}
+
+/* Returns how many of `wanted` QPs of a user may be read, and counts them. */
+static uint32_t take_share(struct watch *w, struct watch_user *user,
+			   uint32_t wanted)
+{
+	uint32_t left = WATCH_USER_QPS - user->qps;
+
+	if (left > WATCH_ALL_QPS - w->read)
+		left = WATCH_ALL_QPS - w->read;
+	user->is_cut |= wanted > left;
+	if (wanted > left)
+		wanted = left;
+	user->qps += wanted;
+	w->read += wanted;
+	return wanted;
 }
 
 /* Reads the name and the state of the process.  /proc/PID/stat is "pid (name) S
@@ -144,45 +188,71 @@ static void read_stat(struct watch_process *p)
 }
 
 /* Adds the traffic that peers counted in the arena (src/direct). */
-static void add_peers(const struct parts *parts, struct qp *qp)
+static void add_peers(const struct parts *parts, aoff at,
+		      struct qp_stats *stats)
 {
 	struct qp_target counted;
 
-	if (!read_arena(parts, qp->self + qp->peer_at, &counted,
-			sizeof(counted)))
+	if (!read_arena(parts, at, &counted, sizeof(counted)))
 		return;
-	qp->stats.rx_packets +=
+	stats->rx_packets +=
 		(uint64_t)counted.rx_wraps << 32 | counted.rx_packets;
-	qp->stats.rx_bytes += counted.rx_bytes;
-	qp->stats.tx_bytes += counted.tx_bytes;
+	stats->rx_bytes += counted.rx_bytes;
+	stats->tx_bytes += counted.tx_bytes;
 }
 
-/* Copies the QPs of the process.  Returns 0 or -ENOMEM. */
-static int read_qps(const struct parts *parts, const struct hca_shared *s,
+/* Reads the QP at this place of the arena.  False: it is not the QP of the row,
+ * as while a QP is made or destroyed. */
+static bool read_qp(const struct parts *parts, aoff at, uint32_t row,
+		    struct watch_qp *to)
+{
+	struct qp qp;
+
+	if (!read_arena(parts, at, &qp, sizeof(qp)) || qp.stats.row != row)
+		return false;
+	*to = (struct watch_qp){.qpn = qp.qpn,
+				.dest_qpn = qp.attr.dest_qpn,
+				.state = qp.state,
+				.stats = qp.stats};
+	memcpy(to->dgid, qp.attr.ah.dgid, sizeof(to->dgid));
+	add_peers(parts, qp.self + qp.peer_at, &to->stats);
+	return true;
+}
+
+/* Reads the table of QPs.  Returns how many rows are in use; the caller frees
+ * *rows, which is NULL if no memory is left. */
+static uint32_t read_rows(const struct parts *parts, const struct hca_shared *s,
+			  uint32_t top, aoff **rows)
+{
+	uint32_t count = 0;
+
+	*rows = calloc(top + 1, sizeof(**rows));
+	if (!*rows || !read_arena(parts, s->qps, *rows, top * sizeof(**rows)))
+		return 0;
+	for (uint32_t i = 0; i < top; i++)
+		count += (*rows)[i] != 0;
+	return count;
+}
+
+/* Reads the QPs of the process, as many as the user's share permits.  Returns 0
+ * or -ENOMEM. */
+static int read_qps(struct watch *w, struct watch_user *user,
+		    const struct parts *parts, const struct hca_shared *s,
 		    struct watch_process *p)
 {
 	uint32_t top = s->qp_top < HCA_MAX_QP ? s->qp_top : HCA_MAX_QP;
-	aoff *rows = calloc(top + 1, sizeof(*rows));
+	aoff *rows;
+	uint32_t left = take_share(w, user, read_rows(parts, s, top, &rows));
 
-	p->qps = calloc(top + 1, sizeof(*p->qps));
-	if (!rows || !p->qps) {
-		free(rows);
-		return -ENOMEM;
-	}
-	if (!read_arena(parts, s->qps, rows, top * sizeof(*rows)))
-		top = 0;
-	for (uint32_t i = 0; i < top; i++) {
-		struct qp *qp = &p->qps[p->qp_count];
-
-		/* the QP may be under construction, or being destroyed */
-		if (!read_arena(parts, rows[i], qp, sizeof(*qp)) ||
-		    qp->stats.row != i)
+	p->qps = calloc(left + 1, sizeof(*p->qps));
+	for (uint32_t i = 0; rows && p->qps && left; i++) {
+		if (!rows[i])
 			continue;
-		add_peers(parts, qp);
-		p->qp_count++;
+		p->qp_count += read_qp(parts, rows[i], i, &p->qps[p->qp_count]);
+		left--;
 	}
 	free(rows);
-	return 0;
+	return rows && p->qps ? 0 : -ENOMEM;
 }
 
 /* Sums the counters of all devices. */
@@ -225,19 +295,20 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 /* Is the arena the process's own?  A child of fork also has the descriptors of
  * its parent's arena.  True, too, if the process's number in its own PID
  * namespace is unknown. */
-static bool is_own(const struct arena_hdr *h, int pid)
+static bool is_own(const struct arena_hdr *h, const struct identity *id)
 {
-	uint32_t number = own_number(pid);
-
-	return !number || number == h->process;
+	return !id->number || id->number == h->process;
 }
 
 /* Reads the arena into *p.  Returns 0; -ENOENT: the adapter is not complete yet
  * or belongs to another process, or its counters cannot be read; or -ENOMEM. */
-static int read_process(struct watch_process *p, struct parts *parts)
+static int read_process(struct watch *w, struct watch_process *p,
+			struct parts *parts)
 {
+	struct watch_user *user;
 	struct hca_shared s;
 	struct arena_hdr h;
+	struct identity id;
 
 	if (pread(parts->fd[0], &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
 	    !h.root)
@@ -249,12 +320,13 @@ static int read_process(struct watch_process *p, struct parts *parts)
 		     s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
-	if (!is_own(&h, p->pid))
+	if (!read_identity(p->pid, &id) || !is_own(&h, &id))
 		return -ENOENT;
 	parts->fd[1] = open_memory(p->pid, h.shared_fd, "/memfd:adverb-shared");
 	if (!read_counters(parts, &s, p) || !read_suspects(parts, &s, p))
 		return -ENOENT;
-	return read_qps(parts, &s, p);
+	user = find_user(w, id.user);
+	return user ? read_qps(w, user, parts, &s, p) : -ENOMEM;
 }
 
 /* Adds the process, if its descriptor `number` is its arena.  Returns 0;
@@ -269,7 +341,7 @@ static int add_arena(struct watch *w, int pid, int number)
 
 	if (parts.fd[0] < 0)
 		return -ENOENT;
-	err = read_process(&p, &parts);
+	err = read_process(w, &p, &parts);
 	close(parts.fd[0]);
 	if (parts.fd[1] >= 0)
 		close(parts.fd[1]);
@@ -339,12 +411,12 @@ static int index_qps(struct watch *w)
 		const struct watch_process *p = &w->processes[i];
 
 		for (size_t j = 0; j < p->qp_count; j++) {
-			const struct qp *qp = &p->qps[j];
+			const struct watch_qp *qp = &p->qps[j];
 
 			w->by_process[w->qp_count] = (struct watch_entry){
 				key_of((uint32_t)p->pid, qp->qpn), p, qp};
 			w->by_peer[w->qp_count++] = (struct watch_entry){
-				key_of(qp->qpn, qp->attr.dest_qpn), p, qp};
+				key_of(qp->qpn, qp->dest_qpn), p, qp};
 		}
 	}
 	qsort(w->by_process, count, sizeof(*w->by_process), compare_keys);
@@ -378,12 +450,13 @@ void watch_free(struct watch *w)
 	for (size_t i = 0; i < w->count; i++)
 		free(w->processes[i].qps);
 	free(w->processes);
+	free(w->users);
 	free(w->by_process);
 	free(w->by_peer);
 	*w = (struct watch){0};
 }
 
-const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
+const struct watch_qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 {
 	const struct watch_entry *e =
 		find_entry(w, w->by_process, key_of((uint32_t)pid, qpn));
@@ -394,10 +467,10 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 /* A part of each QPN is random, so two pairs with the same QPNs are unlikely.
  */
 const struct watch_process *watch_peer(const struct watch *w,
-				       const struct qp *qp)
+				       const struct watch_qp *qp)
 {
 	const struct watch_entry *e =
-		find_entry(w, w->by_peer, key_of(qp->attr.dest_qpn, qp->qpn));
+		find_entry(w, w->by_peer, key_of(qp->dest_qpn, qp->qpn));
 
 	return e ? e->process : NULL;
 }

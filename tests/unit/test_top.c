@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/top: rates and counts are what the counters of a queue pair have grown
- * by, and 0 for a counter that seems to decrease. */
+ * by, and 0 for a counter that seems to decrease.  Users of whom not all queue
+ * pairs are shown are named. */
 #include "test.h"
 
 #include <getopt.h>
@@ -16,14 +17,15 @@ int __wrap_watch_take(struct watch *w);
 /* The counters of the queue pair at the next two looks, 0.5 s apart. */
 static struct qp_stats looks[2];
 static int look;
+static bool is_cut; /* the user 1000 has more queue pairs than were read */
 
 /* Replaces watch_take: finds one process with one queue pair. */
 int __wrap_watch_take(struct watch *w)
 {
-	struct qp *qp = calloc(1, sizeof(*qp));
+	struct watch_qp *qp = calloc(1, sizeof(*qp));
 	struct watch_process *p = calloc(1, sizeof(*p));
 
-	*qp = (struct qp){
+	*qp = (struct watch_qp){
 		.qpn = QPN, .state = HCA_QP_RTS, .stats = looks[look]};
 	*p = (struct watch_process){
 		.pid = PID, .name = "program", .qps = qp, .qp_count = 1};
@@ -32,7 +34,10 @@ int __wrap_watch_take(struct watch *w)
 			    .count = 1,
 			    .by_process = calloc(1, sizeof(*w->by_process)),
 			    .by_peer = calloc(1, sizeof(*w->by_peer)),
-			    .qp_count = 1};
+			    .qp_count = 1,
+			    .users = calloc(1, sizeof(*w->users)),
+			    .user_count = 1};
+	w->users[0] = (struct watch_user){.id = 1000, .is_cut = is_cut};
 	w->by_process[0] =
 		(struct watch_entry){(uint64_t)PID << 32 | QPN, p, qp};
 	look++;
@@ -90,12 +95,27 @@ static void a_counter_that_decreases_has_not_grown(void **state)
 	expect_said(said_by_top(NULL), "     -      -      -      0     0  ");
 }
 
+static void users_of_whom_queue_pairs_are_left_out_are_named(void **state)
+{
+	static const char sentence[] =
+		"not all queue pairs of user 1000 are shown: ";
+
+	is_cut = true;
+	expect_said(said_by_top(NULL), sentence);
+	expect_said(said_by_top("--json"), "\"cut_users\": [1000]");
+	is_cut = false;
+	assert_null(strstr(said_by_top(NULL), sentence));
+	expect_said(said_by_top("--json"), "\"cut_users\": []");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			rates_are_of_a_second_and_counts_of_the_interval),
 		cmocka_unit_test(a_counter_that_decreases_has_not_grown),
+		cmocka_unit_test(
+			users_of_whom_queue_pairs_are_left_out_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
