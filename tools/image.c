@@ -571,25 +571,41 @@ int image_announce(const struct image *im)
 	return write_list(im, true);
 }
 
-int image_settle(struct image *im)
+static bool is_in_etc(const struct image_entry *e)
 {
-	for (size_t i = 0; i < im->count; i++) {
-		const struct image_entry *e = &im->entries[i];
+	return strncmp(e->path, "etc/", 4) == 0;
+}
 
-		if (!e->kept && !image_is_taken(im, e->path) &&
-		    remove_file(im, e->path))
+/* Removes the files of /etc, or the other files, that this run did not put or,
+ * if @all, also those that it put; the last file first. */
+static int remove_some(const struct image *im, bool all, bool in_etc)
+{
+	for (size_t i = im->count; i > 0; i--) {
+		const struct image_entry *e = &im->entries[i - 1];
+
+		if ((all || !e->kept) && is_in_etc(e) == in_etc &&
+		    !image_is_taken(im, e->path) && remove_file(im, e->path))
 			return -1;
 	}
-	return write_list(im, false);
+	return 0;
+}
+
+/* Files of /etc name the other ones, as ld.so.preload names the shim, and must
+ * not outlive these, in whatever order several versions of adverb have listed
+ * them. */
+static int remove_files(const struct image *im, bool all)
+{
+	int err = remove_some(im, all, true);
+
+	return err ? err : remove_some(im, all, false);
+}
+
+int image_settle(struct image *im)
+{
+	return remove_files(im, false) ? -1 : write_list(im, false);
 }
 
 int image_clear(struct image *im)
 {
-	/* Removes the last file first: a file that names a library comes after
-	 * the library in the list, and must not outlive the library. */
-	for (size_t i = im->count; i > 0; i--)
-		if (!image_is_taken(im, im->entries[i - 1].path) &&
-		    remove_file(im, im->entries[i - 1].path))
-			return -1;
-	return remove_file(im, im->list);
+	return remove_files(im, true) ? -1 : remove_file(im, im->list);
 }

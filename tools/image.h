@@ -84,12 +84,14 @@ int image_put(struct image *im, const char *from, const char *path, int mode);
  * be done. */
 int image_put_text(struct image *im, const char *text, const char *path);
 /* Removes the files of the list that this run did not put, except for changed
- * files, and writes a list of the files that this run put.  If a file cannot be
- * removed, the list of image_announce stays, which names that file. */
+ * files, and writes a list of the files that this run put.  The order is that
+ * of image_clear.  If a file cannot be removed, the files that come later in
+ * this order stay, and the list of image_announce, which names them. */
 int image_settle(struct image *im);
-/* Removes the list and its files, except for changed files, the last file
- * first. If a file cannot be removed, the files before that file and the list
- * stay, so that a later call can remove them. */
+/* Removes the list and its files, except for changed files: first the files of
+ * /etc, then the others, each time the last file first.  If a file cannot be
+ * removed, the files that come later in this order and the list stay, so that a
+ * later call can remove them. */
 int image_clear(struct image *im);
 
 #endif

@@ -148,6 +148,35 @@ static void a_file_that_stays_keeps_the_files_before_it(void **state)
 	remove_root();
 }
 
+/* An update may list a file behind the file of /etc that names it. */
+static void a_file_of_etc_that_stays_keeps_all_others(void **state)
+{
+	char etc[sizeof(root) + 8];
+
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	put_and_list("first");
+	put_and_list("etc/names");
+	put_and_list("file");
+	stuck = "names";
+	assert_int_equal(image_clear(&image), -1);
+	assert_true(image_has(&image, "first"));
+	assert_true(image_has(&image, "file"));
+	/* an update that puts none of the files */
+	image_close(&image);
+	assert_int_equal(image_open(&image, root, "list", false), 0);
+	assert_int_equal(image_settle(&image), -1);
+	assert_true(image_has(&image, "first"));
+	assert_true(image_has(&image, "file"));
+	stuck = "";
+	assert_int_equal(image_settle(&image), 0);
+	assert_false(image_has(&image, "etc/names"));
+	assert_false(image_has(&image, "first"));
+	snprintf(etc, sizeof(etc), "%s/etc", root);
+	assert_int_equal(rmdir(etc), 0);
+	remove_root();
+}
+
 static void a_file_that_stays_is_listed(void **state)
 {
 	NEEDS_KERNEL(); /* openat2 */
@@ -394,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_put_and_listed),
 		cmocka_unit_test(a_file_that_stays_keeps_the_files_before_it),
+		cmocka_unit_test(a_file_of_etc_that_stays_keeps_all_others),
 		cmocka_unit_test(a_file_that_stays_is_listed),
 		cmocka_unit_test(a_long_line_is_searched_as_one_line),
 		cmocka_unit_test(a_file_whose_close_fails_leaves_the_old_one),
