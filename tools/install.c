@@ -517,6 +517,50 @@ static void say_done(const struct image *im, const struct plan *p)
 		       "adverbd.service; without systemd, see man adverbd\n");
 }
 
+/* Does ld.so.preload name a shim in this folder, although adverb did not write
+ * the file, or the file was changed since?  If so, says it on stderr: without
+ * the shim every program would print an error.  effect: what follows. */
+static bool is_named_by_others(const struct image *im, const char *folder,
+			       const char *effect)
+{
+	if (image_is_ours(im, preload_path) ||
+	    !image_contains(im, preload_path, folder))
+		return false;
+	fprintf(stderr,
+		"adverb: /%s in %s names the shim, but differs from what `adverb "
+		"install` writes; %s: take that line out first.\n",
+		preload_path, im->root, effect);
+	return true;
+}
+
+/* Is this path of the list that of a shim for a $PLATFORM which is not planned,
+ * so that an installation removes the shim? */
+static bool loses_shim(const struct plan *p, const char *path)
+{
+	static const char folder[] = LIB "/preload/";
+
+	if (strncmp(path, folder, sizeof(folder) - 1) != 0)
+		return false;
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->files[i].to, path) == 0)
+			return false;
+	return true;
+}
+
+/* Would the installation remove a shim that ld.so.preload may name?  If so,
+ * says it on stderr. */
+static bool loses_named_shim(const struct image *im, const struct plan *p)
+{
+	size_t i = 0;
+
+	while (i < im->count && !loses_shim(p, im->entries[i].path))
+		i++;
+	return i < im->count &&
+	       is_named_by_others(im, "/" LIB "/preload/",
+				  "this build of adverb lacks a shim that "
+				  "is installed there");
+}
+
 static int install_into(struct image *im, const struct wish *wish)
 {
 	static struct plan p;
@@ -532,7 +576,7 @@ static int install_into(struct image *im, const struct wish *wish)
 	p.main_conf = image_is_ours(im, main_conf_path) ||
 		      !image_contains(im, main_conf_path, "ld.so.conf.d/");
 	plan_service(&p, im, wish->service);
-	if (!is_free(im, &p)) {
+	if (!is_free(im, &p) || loses_named_shim(im, &p)) {
 		fprintf(stderr, "adverb: nothing was installed.\n");
 		return 1;
 	}
@@ -541,22 +585,6 @@ static int install_into(struct image *im, const struct wish *wish)
 		return 1;
 	say_done(im, &p);
 	return 0;
-}
-
-/* Does ld.so.preload name the shim, although adverb did not write the file, or
- * the file was changed since?  If so, says it on stderr: without the shim every
- * program would print an error. */
-static bool is_named_by_others(const struct image *im)
-{
-	if (image_is_ours(im, preload_path) ||
-	    !image_contains(im, preload_path, "/" LIB "/"))
-		return false;
-	fprintf(stderr,
-		"adverb: /%s in %s names the shim, but differs from what `adverb "
-		"install` writes; nothing is removed: take that line out "
-		"first.\n",
-		preload_path, im->root);
-	return true;
 }
 
 static int uninstall_from(struct image *im, const struct wish *wish)
@@ -568,7 +596,7 @@ static int uninstall_from(struct image *im, const struct wish *wish)
 			im->root);
 		return 1;
 	}
-	if (is_named_by_others(im))
+	if (is_named_by_others(im, "/" LIB "/", "nothing is removed"))
 		return 1;
 	if (image_clear(im) ||
 	    refresh_cache(im, "the loader's cache still names adverb's files"))

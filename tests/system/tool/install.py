@@ -247,6 +247,38 @@ def others_preloads_stay():
     expect(os.path.exists(path), "adverb has removed another's ld.so.preload")
 
 
+def a_shim_that_is_named_by_hand_stays():
+    """A build without a compiler for 32 bits has no shims for each $PLATFORM.  It does
+    not remove those of another build while an ld.so.preload that was written by hand
+    names them."""
+    built = suite.path("without-platforms")
+    shutil.copytree(suite.build + "/lib", built + "/lib", symlinks=True,
+                    ignore=shutil.ignore_patterns("*.p", "preload"))
+    os.mkdir(built + "/tools")
+    shutil.copy(suite.adverb, built + "/tools")
+    for name in "tools/adverb-ipoib", "sim", "bench":
+        os.symlink(os.path.join(suite.build, name), os.path.join(built, name))
+
+    def install(status):
+        r = suite.run([built + "/tools/adverb", "install", root.path])
+        expect(r.status == status, "status %d" % r.status, r)
+        return r.output
+
+    root = Root()
+    root.adverb("install")
+    shims = {path for path in root.files() if LIB + "/preload/" in path}
+    expect(shims, "the build has no shim for a platform")
+    root.text("etc/ld.so.preload",
+              "/%s/preload/$PLATFORM/libadverb-shim.so\n" % LIB)
+    before = root.files()
+    said = install(1)
+    expect("lacks a shim" in said and "take that line out first" in said and
+           root.files() == before, said)
+    root.text("etc/ld.so.preload", "/%s/libadverb-shim.so\n" % LIB)
+    install(0)
+    expect(root.files() == before - shims, "shims stay that nothing names")
+
+
 def it_leaves_as_it_came():
     root = Root()
     before = root.files()
@@ -685,6 +717,8 @@ suite.case("adverb run supplies the libraries that the system lacks",
 suite.case("--shim shows adverb's sysfs tree to every program",
            the_shim_is_in_every_program)
 suite.case("libraries that others preload stay", others_preloads_stay)
+suite.case("a shim that is preloaded by hand stays",
+           a_shim_that_is_named_by_hand_stays)
 suite.case("uninstall leaves the system as it was before", it_leaves_as_it_came)
 suite.case("a failure of ldconfig is told", a_failure_of_ldconfig_is_told)
 suite.case("a lack of processes for ldconfig is told", a_lack_of_processes_is_told)
