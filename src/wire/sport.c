@@ -18,8 +18,11 @@
 #define FIRST_PORT 0xc000u /* the dynamic ports of RFC 6335, 6 */
 #define PORTS	   0x4000u
 #define TRIES	   512 /* the most ports to try: some may be in use */
-#define ROCE_PORT  4791
-#define CHECKED	   (SPORT_SLOTS / 16) /* slots that one check looks at */
+/* How long the ports of a pair are not tried after none could be opened.
+ * Otherwise each datagram would try TRIES ports while another user has them. */
+#define RETRY_NS  1000000000u
+#define ROCE_PORT 4791
+#define CHECKED	  (SPORT_SLOTS / 16) /* slots that one check looks at */
 /* A value of slot.port: the slot was used and is free now.  A look-up goes on
  * to the next slot. */
 #define GONE 0x10000u
@@ -44,6 +47,9 @@ struct sport_slot {
 struct sport_table {
 	struct sport_slot slot[SPORT_SLOTS];
 	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
+	/* When the ports of a pair may be tried again, by the number of its
+	 * first port divided by TRIES. */
+	uint64_t retry_ns[PORTS / TRIES];
 };
 
 /* Returns how many sockets may be open.  Three quarters of the descriptors that
@@ -194,6 +200,22 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 	return 0;
 }
 
+/* Does the work of open_at, unless it opened no socket at these ports less than
+ * RETRY_NS ago. */
+static uint16_t try_ports(struct sports *s, uint32_t at, const uint8_t ip[16],
+			  uint64_t now_ns, struct sender *out)
+{
+	uint64_t *retry_ns = &s->table->retry_ns[at % PORTS / TRIES];
+	uint16_t port;
+
+	if (now_ns < *retry_ns)
+		return 0;
+	port = open_at(at, ip, out);
+	if (!port)
+		*retry_ns = now_ns + RETRY_NS;
+	return port;
+}
+
 /* Closes the socket of the slot `at`.  A look-up ends at a slot whose port is
  * 0.  So if the next slot is such a slot, the ports of `at` and of all GONE
  * slots right before it become 0, and later look-ups end there. */
@@ -233,16 +255,17 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 }
 
 /* Opens a socket for the pair and returns its slot.  NULL: s->most sockets are
- * open, none of TRIES ports is free, or the kernel opens no socket. */
+ * open, none of TRIES ports is free, the kernel opens no socket, or that was so
+ * less than RETRY_NS ago. */
 static struct sport_slot *make_socket(struct sports *s, const uint8_t ip[16],
-				      uint32_t class)
+				      uint32_t class, uint64_t now_ns)
 {
 	struct sport_slot *p =
 		s->count < s->most ? place_port(s, ip, class) : NULL;
 	uint16_t port = 0;
 
 	if (p)
-		port = open_at(hash_of(ip, class), ip, &p->sender);
+		port = try_ports(s, hash_of(ip, class), ip, now_ns, &p->sender);
 	if (!port)
 		return NULL;
 	/* Orders the store of GONE in forget_port before the stores of ip and
@@ -277,7 +300,7 @@ static struct sport_slot *get_port(struct sports *s, const uint8_t ip[16],
 	if (p)
 		return p;
 	sweep_ports(s, now_ns);
-	p = make_socket(s, ip, class);
+	p = make_socket(s, ip, class, now_ns);
 	return p ? p : share_port(s, ip, class);
 }
 

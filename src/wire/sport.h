@@ -14,7 +14,9 @@
  * it was neither opened, nor found by sport_find, nor given back by
  * sport_give.  At most sports.most sockets are open: a quarter of the
  * descriptors that the process may have, but no more than SPORT_MOST.  Further
- * pairs share the socket of another pair of the same address family.
+ * pairs share the socket of another pair of the same address family.  A pair
+ * for which no socket could be opened does so, too, and tries again after a
+ * second.
  * Datagrams to multicast groups go from the main socket.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd

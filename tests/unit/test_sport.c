@@ -13,11 +13,14 @@
 #include "util/step.h"
 #include "wire/sender.h"
 #include "wire/sport.h"
+#include "wire/udp.h"
 
-#define PAIRS 200
-#define STEPS 20000
-#define PORTS 0x4000 /* the number of the dynamic ports, RFC 6335, 6 */
-#define LATER (SPORT_IDLE_NS + 1)
+#define PAIRS  200
+#define STEPS  20000
+#define PORTS  0x4000 /* the number of the dynamic ports, RFC 6335, 6 */
+#define TRIES  512    /* the ports that are tried for one pair */
+#define LATER  (SPORT_IDLE_NS + 1)
+#define SECOND 1000000000u
 
 static struct sports s;
 static uint16_t port[PAIRS];
@@ -221,6 +224,41 @@ static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 	return h ^ h >> 16;
 }
 
+/* Occupies all ports that sport tries for the pair of ip and class. */
+static void occupy_ports(const uint8_t ip[16], uint32_t class, int fd[TRIES])
+{
+	for (uint32_t k = 0; k < TRIES; k++)
+		fd[k] = udp_bind(
+			(uint16_t)(0xc000 + (hash_of(ip, class) + k) % PORTS));
+}
+
+static void free_ports(const int fd[TRIES])
+{
+	for (uint32_t k = 0; k < TRIES; k++)
+		if (fd[k] >= 0)
+			close(fd[k]);
+}
+
+/* Another user may occupy the ports of a pair for as long as that user wants.
+ * Each datagram to this pair calls sport_open. */
+static void ports_in_use_are_tried_once_in_a_second(void **state)
+{
+	int fd[TRIES];
+
+	port[0] = sport_open(&s, peer_ip(0), 0, 1);
+	occupy_ports(peer_ip(2), 2, fd);
+	assert_int_equal(sport_open(&s, peer_ip(2), 2, 1), port[0]);
+	free_ports(fd);
+	assert_int_equal(sport_open(&s, peer_ip(2), 2, SECOND), port[0]);
+	assert_int_equal(s.count, 1);
+	/* the first port of this pair is far from those in use */
+	assert_true(is_open(sport_open(&s, peer_ip(4), 4, SECOND)));
+	assert_int_equal(s.count, 2);
+	port[2] = sport_open(&s, peer_ip(2), 2, SECOND + 1);
+	assert_int_equal(find_port(2), port[2]);
+	assert_int_equal(s.count, 3);
+}
+
 /* The action of another thread at the next step; NULL: none. */
 static void (*meanwhile)(void);
 
@@ -269,6 +307,7 @@ int main(void)
 		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
 		T(a_port_that_is_reused_meanwhile_is_not_taken),
+		T(ports_in_use_are_tried_once_in_a_second),
 	};
 
 	return cmocka_run_group_tests_name("sport", tests, NULL, NULL);
