@@ -48,18 +48,13 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 	return sizeof(*to);
 }
 
-/*
- * Disconnects a socket whose destination is an address of this host.  A
- * receiver of this host asks the kernel which user owns the source port of a
- * datagram.  A user owns a port only by a socket that is bound to the port at
- * every address (port.h), and connect binds the socket to one address.  A
- * connect to AF_UNSPEC undoes that, and never fails for a UDP socket.
- */
-static void disconnect_socket(struct sender *s)
+/* A connect to AF_UNSPEC never fails for a UDP socket. */
+void sender_disconnect(struct sender *s)
 {
 	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
 
 	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof(none));
+	s->is_connected = false;
 }
 
 /* Connects the socket.  An IPv4 socket is not connected (sender.h), nor is a
@@ -76,7 +71,7 @@ static void connect_to(struct sender *s, const struct inaddr *to)
 	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
 		return;
 	if (!memcmp(&name.sin6_addr, to->ip, 16)) {
-		disconnect_socket(s);
+		sender_disconnect(s);
 		return;
 	}
 	s->to = *to;

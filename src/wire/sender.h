@@ -3,11 +3,12 @@
  * A socket that sends.  Most datagrams of one socket have the same traffic
  * class and hop limit, which are set as the socket's defaults.  Most datagrams
  * of an IPv6 socket also have the same destination, to which the socket is
- * connected, unless the destination is link-local or an address of this host.
- * A datagram with another source or destination has an address and control
- * messages (cmsg) of its own, and so has each datagram of a socket that is not
- * connected.  For a datagram with another class or limit, the sender changes
- * the defaults or, once sender.changes is at its limit, adds control messages.
+ * connected, unless the destination is link-local or an address of this host,
+ * or several destinations share the socket (sender_disconnect).  A datagram
+ * with another source or destination has an address and control messages (cmsg)
+ * of its own, and so has each datagram of a socket that is not connected.  For
+ * a datagram with another class or limit, the sender changes the defaults or,
+ * once sender.changes is at its limit, adds control messages.
  *
  * An IPv4 socket is not connected.  Linux would give the datagrams of a
  * connected socket IPv4 ids that count up from an unknown number, and the ICRC
@@ -59,6 +60,14 @@ int sender_init(struct sender *s, int fd, bool is_v4);
  * address.  All its datagrams have the address family of `to`, and most go to
  * `to`.  Returns 0 or -errno. */
 int sender_open(struct sender *s, uint16_t port, const struct inaddr *to);
+/*
+ * Disconnects the socket of sender_open, so that it is again bound to its port
+ * at every local address.  A socket that also sends to this host must not be
+ * connected: a receiver of this host asks the kernel which user owns the source
+ * port of a datagram.  A user owns a port only by a socket that is bound to the
+ * port at every address (port.h), and connect(2) binds a socket to one address.
+ */
+void sender_disconnect(struct sender *s);
 /* Closes the socket that sender_open has opened. */
 void sender_close(struct sender *s);
 /* Sets the address and the control messages of m for the datagram d.  They are

@@ -148,7 +148,8 @@ static struct sport_slot *place_port(const struct sports *s,
 }
 
 /* Returns the slot of another pair of the same address family, whose socket the
- * pair can share, or NULL. */
+ * pair can share, or NULL.  Either pair may be a process of this host, so the
+ * socket does not stay connected. */
 static struct sport_slot *share_port(const struct sports *s,
 				     const uint8_t ip[16], uint32_t class)
 {
@@ -158,8 +159,11 @@ static struct sport_slot *share_port(const struct sports *s,
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
 		struct sport_slot *p = slot_at(s, home + k);
 
-		if (is_open(p) && p->sender.is_v4 == is_v4)
-			return p;
+		if (!is_open(p) || p->sender.is_v4 != is_v4)
+			continue;
+		if (p->sender.is_connected)
+			sender_disconnect(&p->sender);
+		return p;
 	}
 	return NULL;
 }

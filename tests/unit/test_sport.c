@@ -11,6 +11,7 @@
 
 #include "util/rng.h"
 #include "util/step.h"
+#include "wire/port.h"
 #include "wire/sender.h"
 #include "wire/sport.h"
 #include "wire/udp.h"
@@ -154,6 +155,34 @@ static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 	take_port(PAIRS, LATER);
 	take_port(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
+}
+
+/* A receiver of this host refuses the packets of a connection whose source port
+ * no user owns at every address. */
+static void a_port_that_pairs_share_is_owned_at_every_address(void **state)
+{
+	struct inaddr here = {.ip = {[15] = 1}, .port = 4791}, from = here;
+	struct sockaddr_in6 name = {.sin6_family = AF_INET6,
+				    .sin6_port = htons(here.port),
+				    .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sender *sender;
+	uid_t user;
+
+	s.most = 1;
+	from.port = sport_take(&s, here.ip, 0, 1);
+	sender = sport_sender(&s, from.port);
+	if (!sender || sender->is_v4)
+		SKIP_FOR("there is no IPv6 here");
+	/* as a socket is connected whose pair is another host's */
+	assert_int_equal(connect(sender->fd, (struct sockaddr *)(void *)&name,
+				 sizeof(name)),
+			 0);
+	sender->is_connected = true;
+	assert_int_equal(port_owner(&from, &here, &user), PORT_NOBODY);
+	assert_int_equal(sport_take(&s, here.ip, 1, 1), from.port);
+	assert_false(sender->is_connected);
+	assert_int_equal(port_owner(&from, &here, &user), PORT_USER);
+	assert_int_equal(user, geteuid());
 }
 
 /* Does one of the next checks find a socket that is not the wire's any more? */
@@ -304,6 +333,7 @@ int main(void)
 		T(a_socket_for_datagrams_stays),
 		T(giving_a_port_that_was_not_taken_changes_nothing),
 		T(processes_beyond_a_quarter_of_the_descriptors_share),
+		T(a_port_that_pairs_share_is_owned_at_every_address),
 		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
 		T(a_port_that_is_reused_meanwhile_is_not_taken),
