@@ -551,7 +551,8 @@ uint64_t initiator_look(struct ibt *t)
 			look = bits_min_u64(look, rnr_wait_look_ns(q));
 			continue;
 		}
-		if (!target_is_ready(q->direct.link, q->req.rnr_waiting)) {
+		if (!initiator_ud_is_late(t, q) &&
+		    !target_is_ready(q->direct.link, q->req.rnr_waiting)) {
 			look = bits_min_u64(look, next_look(t, q->direct.link));
 			continue;
 		}

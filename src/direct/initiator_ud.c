@@ -164,6 +164,40 @@ static void describe_datagram(const struct ibt_qp *q, struct wqe *w,
 	direct_request_clear(r);
 }
 
+/* Has the datagram at the cursor waited for its target? */
+static bool has_waited(const struct ibt_qp *q)
+{
+	return q->direct.busy.since_ns && q->direct.busy.wqe == q->req.wqe;
+}
+
+bool initiator_ud_is_late(const struct ibt *t, const struct ibt_qp *q)
+{
+	return has_waited(q) &&
+	       t->now_ns - q->direct.busy.since_ns >= ibt_qp_patience_ns(t, q);
+}
+
+void initiator_ud_asleep(struct ibt_qp *q, uint64_t slept_ns, uint64_t now_ns)
+{
+	if (has_waited(q))
+		q->direct.busy.since_ns = bits_min_u64(
+			now_ns, q->direct.busy.since_ns + slept_ns);
+}
+
+static void begin_wait(struct ibt *t, struct ibt_qp *q)
+{
+	if (!has_waited(q)) {
+		q->direct.busy.wqe = q->req.wqe;
+		q->direct.busy.since_ns = t->now_ns;
+	}
+	initiator_wait(t, q);
+}
+
+/* The datagram at the cursor and all later ones to its target go by packets. */
+static void use_packets(struct ibt_qp *q)
+{
+	q->direct.link->path = q->direct.path = IBT_PATH_PACKETS;
+}
+
 static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			 enum direct_result answer)
 {
@@ -175,7 +209,10 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		break;
 	case DIRECT_BUSY:
 	case DIRECT_ASKED_TARGET:
-		initiator_wait(t, q);
+		if (initiator_ud_is_late(t, q))
+			use_packets(q);
+		else
+			begin_wait(t, q);
 		break;
 	case DIRECT_GONE:
 		/* The host cannot unmap the target's arena before the link is
@@ -190,7 +227,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	case DIRECT_REFUSED:
 	case DIRECT_DENIED:
 	case DIRECT_OUR_FAULT:
-		q->direct.link->path = q->direct.path = IBT_PATH_PACKETS;
+		use_packets(q);
 		break;
 	}
 }

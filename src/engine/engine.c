@@ -7,6 +7,7 @@
 
 #include "direct/initiator.h"
 #include "direct/initiator_apart.h"
+#include "direct/initiator_ud.h"
 #include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/migration.h"
@@ -493,6 +494,7 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns)
 	while ((q = map_next(&e->qpns, &at))) {
 		rc_comp_asleep(&e->ibt, q, slept_ns, now_ns);
 		rx_pending_asleep(q, slept_ns);
+		initiator_ud_asleep(q, slept_ns, now_ns);
 	}
 }
 

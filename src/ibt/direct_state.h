@@ -88,6 +88,13 @@ struct direct_state {
 	/* UD: the destination QPN of the datagram whose path
 	 * initiator_ud_turn looked up last; 0: none. */
 	uint32_t packets_to;
+	/* UD: since when the datagram with the index `wqe` of the send queue
+	 * has waited for its target (target_ref.is_busy); since_ns is 0: no
+	 * datagram has waited. */
+	struct {
+		uint32_t wqe;
+		uint64_t since_ns;
+	} busy;
 	/* For initiator_apart_post and initiator_apart_resume, by which a
 	 * thread executes requests without the progress lock. */
 	struct {

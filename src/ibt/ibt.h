@@ -473,11 +473,12 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 /* Returns whether q has an ACK to send to a peer of this host that waits for a
  * request to the same peer (engine_hold_acks); if so, puts q on ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
-/* Returns how long in ns q waits for room in the socket of a peer that is
- * alive.  An RC QP waits for only 100 ms, because RC sends lost packets again.
- * A UC QP waits for engine_config.patience_ns.  A UD QP waits at most 2 s,
- * because it sends to other peers too.  With engine_config.strict all QPs wait
- * as long as an RC QP. */
+/* Returns how long in ns q waits for room in the socket of a peer that is alive
+ * and, if q is of UD, for a busy target (direct/initiator_ud.h).  An RC QP
+ * waits for only 100 ms, because RC sends lost packets again.  A UC QP waits
+ * for engine_config.patience_ns.  A UD QP waits at most 2 s, because it sends
+ * to other peers too.  With engine_config.strict all QPs wait as long as an RC
+ * QP. */
 uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK of q has become due: activates q to send the ACK, unless the ACK waits
  * for a request (ibt_qp_holds_ack). */

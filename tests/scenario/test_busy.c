@@ -14,9 +14,12 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define FEW	40
-#define AT	100000
-#define WHILE	6000000 /* ns; longer than the time between two tries */
+#define FEW   40
+#define AT    100000
+#define WHILE 6000000 /* ns; longer than the time between two tries */
+#define PATIENCE                                                               \
+	2000000000u /* ns; how long a datagram waits for its target            \
+		     */
 #define STOPPED 8
 #define LIVING	7
 
@@ -53,9 +56,9 @@ static struct two_hcas *with_waiting_sender(void) NO_LOCK_ANALYSIS
 	return d;
 }
 
-static void release_responder(struct two_hcas *d) NO_LOCK_ANALYSIS
+static void release_responder(struct qp *qp) NO_LOCK_ANALYSIS
 {
-	alock_give(&qp_target(d->side[1].qp)->lock);
+	alock_give(&qp_target(qp)->lock);
 }
 
 static void end_scenario(struct two_hcas *d)
@@ -69,7 +72,7 @@ static void a_post_during_a_wait_may_be_for_another_target(void **state)
 	struct two_hcas *d = with_waiting_sender();
 	struct wqe *w;
 
-	release_responder(d);
+	release_responder(d->side[1].qp);
 	w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 	wq_to(&d->side[0].qp->sq, w)->qpn += 2;
 	two_hcas_post(d, 0);
@@ -89,10 +92,130 @@ static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 	post_send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	d->side[1].hca.shared->pulse.word = 1;
-	release_responder(d);
+	release_responder(d->side[1].qp);
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 0, HCA_SUCCESS);
+	end_scenario(d);
+}
+
+/* Makes the functions of two_hcas.h use this queue pair of side 1. */
+static void use_target(struct two_hcas *d, struct qp *qp, struct srq *srq)
+{
+	struct two_hcas_side *s = &d->side[1];
+
+	s->qp = qp;
+	s->side = engine_qp_find(s->engine, qp->qpn);
+	s->srq = srq;
+}
+
+/* Gives side 1 another queue pair, and uses it.  srq: its shared receives;
+ * NULL: it has receives of its own. */
+static void add_target(struct two_hcas *d, struct srq *srq)
+{
+	const struct hca_qp_cap cap = {16, 16, 4, 4, 64, srq};
+	struct two_hcas_side *s = &d->side[1];
+	struct qp *qp = qp_new(&s->hca, s->qp->qpn + 2, HCA_QPT_UD, s->qp->pd,
+			       s->cq, s->cq, &cap, false);
+
+	assert_non_null(qp);
+	assert_non_null(engine_qp_add(s->engine, qp));
+	use_target(d, qp, srq);
+	two_hcas_connect(d, 1, 5);
+}
+
+static void remove_target(struct two_hcas *d, struct qp *qp)
+{
+	struct two_hcas_side *s = &d->side[1];
+
+	engine_qp_remove(s->engine, engine_qp_find(s->engine, qp->qpn));
+	qp_withdraw(&s->hca, qp);
+	qp_free(&s->hca, qp);
+}
+
+/* Side 0's first datagram waits for its target.  Posts four datagrams to
+ * another target, and expects that all of them wait for PATIENCE, and that the
+ * first datagram then goes by a packet. */
+static void assert_held_up_for_patience(struct two_hcas *d)
+{
+	uint64_t began_ns = d->now_ns;
+
+	for (uint32_t k = 1; k <= 4; k++) {
+		two_hcas_recv(d, 1, AT, 100);
+		post_send(d, 0);
+		two_hcas_run(d, began_ns + k * (PATIENCE / 4) - WHILE);
+		assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
+	}
+	two_hcas_run(d, began_ns + PATIENCE + WHILE);
+	for (uint32_t k = 0; k < 5; k++)
+		assert_done(d, 0, HCA_SUCCESS);
+	assert_int_equal(packets_sent(d), 1);
+}
+
+/* Expects that side 1 has got `count` datagrams, and none twice. */
+static void assert_received(struct two_hcas *d, uint32_t count)
+{
+	while (count--)
+		assert_done(d, 1, HCA_SUCCESS);
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
+}
+
+static void a_locked_target_holds_up_no_other_for_long(void **state)
+{
+	struct two_hcas *d = with_waiting_sender();
+	struct qp *locked = d->side[1].qp;
+
+	add_target(d, NULL);
+	assert_held_up_for_patience(d);
+	release_responder(locked);
+	two_hcas_run(d, d->now_ns + WHILE);
+	assert_received(d, 6);
+	remove_target(d, locked);
+	end_scenario(d);
+}
+
+/* Side 1 has 16 places for datagrams that come from the shared receive queue,
+ * and makes none free while it is stopped. */
+static void a_stopped_target_holds_up_no_other_for_long(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 32);
+	struct two_hcas_side *s = &d->side[1];
+	struct srq *srq = srq_new(&s->hca, s->qp->pd, 32, 4, 78);
+	struct qp *other = s->qp, *full;
+
+	add_target(d, srq);
+	full = s->qp;
+	s->is_stopped = true;
+	for (int k = 0; k < 17; k++) {
+		two_hcas_recv(d, 1, AT, 100);
+		post_send(d, 0);
+	}
+	two_hcas_run(d, d->now_ns);
+	for (int k = 0; k < 16; k++)
+		assert_done(d, 0, HCA_SUCCESS);
+	use_target(d, other, NULL);
+	assert_held_up_for_patience(d);
+	s->is_stopped = false;
+	two_hcas_run(d, d->now_ns + WHILE);
+	assert_received(d, 21);
+	remove_target(d, full);
+	two_hcas_free(d);
+}
+
+/* The target may have slept, too. */
+static void a_sender_that_slept_waits_as_long_as_before(void **state)
+{
+	struct two_hcas *d = with_waiting_sender();
+
+	two_hcas_run(d, d->now_ns + PATIENCE / 2);
+	d->now_ns += LONG;
+	engine_was_asleep(d->side[0].engine, LONG, d->now_ns);
+	two_hcas_run(d, d->now_ns + PATIENCE / 4);
+	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
+	release_responder(d->side[1].qp);
+	two_hcas_run(d, d->now_ns + WHILE);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_int_equal(packets_sent(d), 0);
 	end_scenario(d);
 }
 
@@ -107,7 +230,7 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	wq_to(&d->side[1].qp->sq, w)->local = 0;
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns);
-	release_responder(d);
+	release_responder(d->side[1].qp);
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0, HCA_SUCCESS);
 	w = wq_reserve(&s->hca, &s->qp->rq);
@@ -351,6 +474,9 @@ int main(int argc, char **argv)
 			a_post_during_a_wait_may_be_for_another_target),
 		cmocka_unit_test(
 			sends_that_wait_complete_if_the_targets_process_ends),
+		cmocka_unit_test(a_locked_target_holds_up_no_other_for_long),
+		cmocka_unit_test(a_stopped_target_holds_up_no_other_for_long),
+		cmocka_unit_test(a_sender_that_slept_waits_as_long_as_before),
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
 		cmocka_unit_test(an_event_that_a_stopped_peer_owes_is_raised),
