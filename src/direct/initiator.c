@@ -18,6 +18,8 @@
 /* The most bytes of a request in a batch.  To copy more bytes takes longer than
  * all other handling of the request, so a batch would save little. */
 #define BATCH_BYTES 4096u
+/* The least time between two looks at a closed target. */
+#define CLOSED_LOOK_NS 1000000u
 
 void initiator_release(struct ibt *t, struct target_ref *l)
 {
@@ -275,13 +277,13 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 {
 	struct explain x = {0};
 
+	q->direct.is_closed = answer == DIRECT_CLOSED;
 	switch (answer) {
 	case DIRECT_DONE:
 		finish_piece(t, q, w, r);
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:
-		q->direct.is_closed = answer == DIRECT_CLOSED;
 		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_RNR:
@@ -534,6 +536,26 @@ static uint64_t next_look(const struct ibt *t, const struct target_ref *l)
 	return ibt_look_ns(t, l->asked_ns);
 }
 
+/*
+ * Returns whether a look at the target of q waits, because the target is closed
+ * or has ended.  A look for a destroyed queue pair reads the whole table of the
+ * peer's queue pairs, and many queue pairs may wait for targets in that table.
+ * So the ACK timer repeats the request, as with packets.  Without this timer, q
+ * looks once in CLOSED_LOOK_NS.
+ */
+static bool postpone_look(const struct ibt *t, struct ibt_qp *q)
+{
+	if (q->direct.is_gone)
+		return true;
+	if (!q->direct.is_closed)
+		return false;
+	if (wheel_is_set(&q->timers.ack) ||
+	    t->now_ns < q->direct.closed_look_ns)
+		return true;
+	q->direct.closed_look_ns = t->now_ns + CLOSED_LOOK_NS;
+	return false;
+}
+
 uint64_t initiator_look(struct ibt *t)
 {
 	struct list *n = t->direct.waiting.next, *next;
@@ -545,7 +567,7 @@ uint64_t initiator_look(struct ibt *t)
 
 		next = n->next;
 		rnr_wait_count(q);
-		if (q->direct.is_gone)
+		if (postpone_look(t, q))
 			continue;
 		if (rnr_wait_is_minded(q, t->now_ns)) {
 			look = bits_min_u64(look, rnr_wait_look_ns(q));

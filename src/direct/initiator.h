@@ -17,7 +17,7 @@
  * executes the request (target_ref.is_asked), or if the request has to be run
  * again (target_ref.is_busy).  The queue pair is then on the list
  * direct.waiting of struct ibt, and initiator_look activates it once it can go
- * on.
+ * on.  For a peer that is closed or has ended, mostly the ACK timer does so.
  *
  * Owner: the engine.  Lock: the progress lock and all post locks, or the QP's
  * post lock alone for calls from initiator_apart.c.  Sans-IO.

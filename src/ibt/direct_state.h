@@ -57,6 +57,7 @@ struct direct_state {
 	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
 	 * process has ended. */
 	bool is_closed, is_gone;
+	uint64_t closed_look_ns; /* is_closed: when the next look is allowed */
 	/* On direct_queues.waiting while the QP waits for its peer: the peer
 	 * has no receive posted, is not ready, is closed or has ended, the
 	 * peer's process executes the request (target_ref.is_asked), or the

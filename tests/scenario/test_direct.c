@@ -122,6 +122,70 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 	two_hcas_free(d);
 }
 
+static uint32_t looks; /* at side 1's queue pair */
+
+static void count_look(struct space *s)
+{
+	looks++;
+}
+
+/* Runs the engine of side 0 a thousand times at one time, and returns how often
+ * the engine looks at side 1's queue pair. */
+static uint32_t looks_at_one_time(struct two_hcas *d)
+{
+	looks = 0;
+	for (int i = 0; i < 1000; i++)
+		engine_tick(d->side[0].engine, d->now_ns);
+	return looks;
+}
+
+/* Posts a request to a queue pair that is destroyed.  Each look for this queue
+ * pair reads the whole table of the peer's queue pairs. */
+static struct two_hcas *with_destroyed_peer(uint8_t timeout)
+{
+	static struct space_ops ops;
+	struct two_hcas *d = two_hcas_new(3, 16);
+
+	ops = *d->side[1].elsewhere.space.ops;
+	ops.refresh = count_look;
+	d->side[1].elsewhere.space.ops = &ops;
+	d->side[0].qp->attr.timeout = timeout;
+	qp_withdraw(&d->side[1].hca, d->side[1].qp);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	return d;
+}
+
+static void a_destroyed_peer_is_looked_for_at_each_timeout(void **state)
+{
+	struct two_hcas *d = with_destroyed_peer(14);
+
+	assert_int_equal(looks_at_one_time(d), 0);
+	d->now_ns += aeth_ack_timeout_ns(14) - 1;
+	assert_int_equal(looks_at_one_time(d), 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(looks, d->side[0].qp->attr.retry_cnt);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
+	two_hcas_free(d);
+}
+
+static void
+without_a_timeout_a_destroyed_peer_is_looked_for_rarely(void **state)
+{
+	struct two_hcas *d = with_destroyed_peer(0);
+
+	assert_true(looks_at_one_time(d) <= 1);
+	for (int i = 0; i < 3; i++) {
+		d->now_ns += 1000000;
+		assert_int_equal(looks_at_one_time(d), 1);
+	}
+	enter_state(d, 0, HCA_QP_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	two_hcas_free(d);
+}
+
 /* The peer has become inaccessible, as by setuid(2). */
 static void a_peer_that_closes_its_memory_fails_the_request(void **state)
 {
@@ -608,6 +672,10 @@ int main(int argc, char **argv)
 			a_peer_that_closes_its_memory_fails_the_request),
 		cmocka_unit_test(
 			a_peer_in_error_has_the_time_of_the_specification),
+		cmocka_unit_test(
+			a_destroyed_peer_is_looked_for_at_each_timeout),
+		cmocka_unit_test(
+			without_a_timeout_a_destroyed_peer_is_looked_for_rarely),
 		cmocka_unit_test(
 			a_lost_peer_is_reported_when_the_tries_are_used_up),
 		cmocka_unit_test(
