@@ -52,9 +52,10 @@ void mr_file_earn(void)
 		spend_lines(-ALLOWANCE_EACH);
 }
 
-/* Finds the mapping that contains va.  maps: a descriptor of the process's
- * /proc/PID/maps.  False: there is no such mapping, or an error. */
-typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
+/* Finds the mapping that contains va.  maps: the process's /proc/PID/maps, of
+ * which lines for lower addresses may have been read.  False: there is no such
+ * mapping, or an error. */
+typedef bool find_mapping(FILE *maps, uint64_t va, struct mr_file_mapping *m);
 
 /* ---- one mapping by ioctl PROCMAP_QUERY, Linux 6.11 ---- */
 
@@ -69,7 +70,7 @@ struct map_query {
 
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
-static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
+static bool ask_kernel(FILE *maps, uint64_t va, struct mr_file_mapping *m)
 {
 	struct map_query q = {.size = sizeof(q),
 			      .va = va,
@@ -78,7 +79,7 @@ static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
 
 	/* valgrind does not know that this ioctl writes the path. */
 	memset(m->path, 0, sizeof(m->path));
-	if (ioctl(maps, QUERY, &q))
+	if (ioctl(fileno(maps), QUERY, &q))
 		return false;
 	m->start = q.start;
 	m->end = q.end;
@@ -142,31 +143,39 @@ static bool is_private(uint64_t va)
 	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
 
-/* Adds the number of lines that it reads to *lines. */
-static bool read_lines(int maps, uint64_t va, struct mr_file_mapping *m,
-		       int64_t *lines)
+/* Reads the first `most` - 1 bytes of the next line.  The rest of a longer line
+ * is a part of a file's name, which may look like a line, and is skipped.
+ * False: there is no line. */
+static bool read_line(FILE *maps, char *text, int most)
 {
-	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
-	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
-	char text[PATH_MAX + 128];
-	bool found = false, begins = true;
+	int c;
 
-	if (!f && fd >= 0)
-		close(fd);
-	while (f && !found && fgets(text, sizeof(text), f)) {
-		/* A longer line comes in several texts.  All but the first are
-		 * parts of a file's name, which may look like a line. */
-		found = begins && parse_line(text, m) && m->start <= va &&
-			va < m->end;
-		begins = strchr(text, '\n');
-		*lines += begins;
-	}
-	if (f)
-		fclose(f);
-	return found;
+	if (!fgets(text, most, maps))
+		return false;
+	if (!strchr(text, '\n'))
+		do
+			c = getc(maps);
+		while (c != '\n' && c != EOF);
+	return true;
 }
 
-static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
+/* Reads on up to the line of the mapping that contains va, and no line twice:
+ * a program may split a mapping into thousands.  The lines are in the order of
+ * their addresses.  Adds the number of lines that it reads to *lines. */
+static bool read_lines(FILE *maps, uint64_t va, struct mr_file_mapping *m,
+		       int64_t *lines)
+{
+	char text[PATH_MAX + 128];
+
+	while (read_line(maps, text, sizeof(text))) {
+		++*lines;
+		if (parse_line(text, m) && va < m->end)
+			return m->start <= va;
+	}
+	return false;
+}
+
+static bool look_up(FILE *maps, uint64_t va, struct mr_file_mapping *m)
 {
 	int64_t lines = 0;
 	bool found = read_lines(maps, va, m, &lines);
@@ -177,7 +186,7 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 
 /* The allowance limits the cost of this process's own regions, so it does not
  * pay for a peer's lines. */
-static bool look_up_peer(int maps, uint64_t va, struct mr_file_mapping *m)
+static bool look_up_peer(FILE *maps, uint64_t va, struct mr_file_mapping *m)
 {
 	int64_t lines = 0;
 
@@ -201,8 +210,8 @@ static bool is_continued(const struct mr_file_mapping *m,
 /* Finds the mapping of the whole range, if it is shared, may be read and has a
  * file.  The kernel may show one mapping as several lines: *m then joins those
  * from the line that contains va to the line that contains the last byte. */
-static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
-		     struct mr_file_mapping *m)
+static bool find_all(find_mapping *find, FILE *maps, uint64_t va,
+		     uint64_t bytes, struct mr_file_mapping *m)
 {
 	struct mr_file_mapping after;
 
@@ -308,7 +317,7 @@ static int open_any(const struct mr_file_mapping *m)
 	return fd;
 }
 
-static bool find_shared(find_mapping *how, int maps, uint64_t va,
+static bool find_shared(find_mapping *how, FILE *maps, uint64_t va,
 			uint64_t bytes, struct mr_file_mapping *m,
 			struct share *what)
 {
@@ -338,18 +347,18 @@ bool mr_file_open(const struct mr_file_mapping *m, struct share *what)
 bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 			  struct mr_file_mapping *m, struct share *what)
 {
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fopen("/proc/self/maps", "re");
 	bool found;
 
-	if (maps < 0)
+	if (!maps)
 		return false;
 	found = !is_private(va) &&
 		find_shared(look_up, maps, va, bytes, m, what);
-	close(maps);
+	fclose(maps);
 	return found;
 }
 
-static bool can_be_asked(int maps)
+static bool can_be_asked(FILE *maps)
 {
 	struct mr_file_mapping m;
 
@@ -359,14 +368,14 @@ static bool can_be_asked(int maps)
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what)
 {
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fopen("/proc/self/maps", "re");
 	bool is_asked, found;
 
-	if (maps < 0)
+	if (!maps)
 		return false;
 	is_asked = can_be_asked(maps);
 	found = is_asked && find_shared(ask_kernel, maps, va, bytes, m, what);
-	close(maps);
+	fclose(maps);
 	return is_asked ? found : mr_file_look_by_text(va, bytes, m, what);
 }
 
@@ -375,16 +384,16 @@ bool mr_file_is(int pid, const struct share *what)
 	find_mapping *how;
 	struct mr_file_mapping m;
 	char path[32];
+	FILE *maps;
 	bool is_all;
-	int maps;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = open(path, O_RDONLY | O_CLOEXEC);
-	if (maps < 0)
+	maps = fopen(path, "re");
+	if (!maps)
 		return false;
 	how = can_be_asked(maps) ? ask_kernel : look_up_peer;
 	is_all = find_all(how, maps, what->va, what->bytes, &m);
-	close(maps);
+	fclose(maps);
 	return is_all && m.is_written >= !!what->is_written &&
 	       m.offset + (what->va - m.start) == what->offset &&
 	       makedev(m.major, m.minor) == what->dev && m.ino == what->ino;

@@ -21,6 +21,7 @@
 #define PAGE	    4096u
 #define PAGES	    8u
 #define BYTES	    (PAGES * PAGE)
+#define MANY	    1024u
 #define ARENA_BYTES (64u << 20)
 
 typedef bool look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
@@ -146,6 +147,29 @@ static void a_mapping_may_be_in_pieces(void **state)
 		assert_true(is_found_by(ways[i], p, 4 * PAGE, &what));
 	}
 	munmap(p, BYTES);
+	close(fd);
+}
+
+/* The process has an allowance of 65536 lines at first.  The square of the
+ * number of pieces is larger. */
+static void many_pieces_of_a_mapping_take_a_line_each(void **state)
+{
+	int fd = new_file();
+	struct share what;
+	uint8_t *p;
+
+	assert_int_equal(ftruncate(fd, MANY * PAGE), 0);
+	p = map_file(NULL, MANY * PAGE, MAP_SHARED, fd, 0);
+	for (uint32_t i = 0; i < MANY; i += 2)
+		madvise(p + i * PAGE, PAGE, MADV_DONTDUMP);
+	for (int i = 0; i < 8; i++) {
+		assert_true(mr_file_may_look());
+		assert_true(is_found_by(mr_file_look_by_text, p, MANY * PAGE,
+					&what));
+		assert_int_equal(what.bytes, MANY * PAGE);
+	}
+	assert_true(mr_file_may_look());
+	munmap(p, MANY * PAGE);
 	close(fd);
 }
 
@@ -709,6 +733,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_open_is_found),
 		cmocka_unit_test(memory_that_no_peer_may_map_has_no_file),
 		cmocka_unit_test(a_mapping_may_be_in_pieces),
+		cmocka_unit_test(many_pieces_of_a_mapping_take_a_line_each),
 		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
 		EACH(a_peer_that_maps_the_file_has_the_same_bytes),
 		EACH(a_fifo_in_the_files_place_is_not_opened),
