@@ -14,6 +14,7 @@
  * without, it polls.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 
 #include <signal.h>
@@ -173,18 +174,21 @@ static pid_t begin_end(int who, int rounds)
 
 int main(int argc, char **argv)
 {
-	int status, result = 0, rounds = argc > 2 ? atoi(argv[1]) : 0;
+	static const char *const kinds[] = {"events", NULL};
+	int status, rounds, size, result = 0;
 	pid_t pid[2];
 
-	bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
-	has_events = argc > 3 && !strcmp(argv[3], "events");
-	if (rounds < 1 || bytes > ENDPOINT_SIZE) {
+	if (argc < 3 || argc > 4 || !argument_number(argv[1], 1, &rounds) ||
+	    !argument_number(argv[2], 0, &size) || size > ENDPOINT_SIZE ||
+	    (argc > 3 && !argument_is(argv[3], kinds))) {
 		fprintf(stderr,
 			"usage: answer_order ROUNDS BYTES [events]: at least "
 			"one round, at most %d bytes\n",
 			ENDPOINT_SIZE);
 		return 2;
 	}
+	bytes = (uint32_t)size;
+	has_events = argc > 3;
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	for (int who = 0; who < 2; who++)
 		pid[who] = begin_end(who, rounds);

@@ -139,6 +139,7 @@ def misspelt_arguments_are_refused():
             (STOPPED_PEER, "one", "direct"), (SCRIBBLED, "1"),
             (SCRIBBLED, "many", "1"), (MAPPED, "memfds"),
             (THREADS, "10", "together"), (THREADS, "0", "apart"),
+            (ANSWER_ORDER, "10", "64", "event"), (ANSWER_ORDER, "10x", "64"),
             (LEFT_OUT, "targets")):
         r = t.run([program, *argv])
         expect(r.status == 2 and "usage" in r.output,
