@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * raw: the common part of the programs that measure the machine's limits.  Most
- * of these programs have two ends, a parent and a forked child, each pinned to
+ * raw: the common part of the programs that measure the machine's limits.  The
+ * programs that measure adverb use the clock, the median, the fork and the
+ * shared memory of this file, too.  Most programs that measure limits have two
+ * ends, a parent and a forked child, each pinned to
  * a core.  The parent, end 0, measures, and prints one line of JSON.  The
  * child, end 1, runs until the parent kills it or ends the stream.  crc has no
  * child, and relay has two.  No function here calls adverb's libraries.

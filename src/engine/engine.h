@@ -51,7 +51,9 @@ struct engine_without {
 /* The arguments of engine_new, which copies them. */
 struct engine_config {
 	struct hca *hca; /* borrowed */
-	uint32_t window; /* the most unacknowledged packets of a QP */
+	/* The most unacknowledged packets of a QP; a number below
+	 * IBT_WINDOW_START counts as IBT_WINDOW_START. */
+	uint32_t window;
 	/* The engine does no more than the specification says: retries end even
 	 * if the peer's process lives, and packets of UC and UD do not wait for
 	 * receives. */
@@ -234,7 +236,8 @@ void engine_rx_empty(struct engine *e);
  * is at credit_owes_look). */
 bool engine_owes_look(const struct engine *e);
 #define ENGINE_LOOK_AGAIN_NS 20000000u
-/* Called before work is posted to q: prefetches the memory that a post uses. */
+/* Called before work is posted to q: prefetches the memory that a post uses.
+ * Needs no lock. */
 void engine_qp_expect(const struct ibt_qp *q);
 /* A question about the source of a datagram from this host (source_check.h):
  * does the port from.port belong to the user of the process that has the QP
@@ -339,7 +342,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 bool engine_is_choked(const struct engine *e);
 /* Handles a packet of an InfiniBand link, for a QP by LID or for a multicast
  * group.  Checks its frame and both of its CRCs.  Returns whether the packet is
- * a datagram (UD) that this call has dropped because of its Q_Key. */
+ * a datagram (UD) that this call has dropped because of its Q_Key; a multicast
+ * packet: that it has dropped for at least one QP. */
 bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns);
 /* Sets the values that the subnet manager has given to port `number`, 1 to

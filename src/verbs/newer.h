@@ -133,7 +133,8 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 struct v_comp_cntr_caps {
 	uint64_t max_value;    /* the highest value of a counter */
 	uint32_t max_counters; /* how many counters a process may have */
-	/* bit 1 << OP for each OP of enum comp_op (hca/comp.h) */
+	/* bit 1 << OP for each OP of enum comp_op (hca/comp.h) except
+	 * COMP_REMOTE_READ, which is not counted */
 	uint32_t supported_qp_attach_ops;
 };
 
