@@ -64,10 +64,10 @@ static bool is_any(const struct cm_where *w)
 	return w->any_v4 || w->any_v6;
 }
 
-/* InfiniBand: the private data of a request to a GID may look like the header of
- * RDMA IP CM (struct cmmsg_ip), and then listeners at a GID and at an IP address
- * could both answer the request.  So a port is bound either at IP addresses
- * (by_header) or at GIDs. */
+/* InfiniBand: the private data of a request to a GID may look like the header
+ * of RDMA IP CM (struct cmmsg_ip), and then listeners at a GID and at an IP
+ * address could both answer the request.  So a port is bound either at IP
+ * addresses (by_header) or at GIDs. */
 static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 {
 	if (a->by_header != b->by_header)

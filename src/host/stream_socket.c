@@ -179,20 +179,21 @@ void stream_socket_free(struct stream_set *set, struct stream_socket *s)
 
 void stream_socket_make_last(struct stream_socket *s)
 {
-	if (s->is_session && !s->has_finished && !s->last_bytes)
-		s->last_bytes = engine_stream_finish(s->q, s->last);
+	if (s->is_session && !s->has_finished && !s->last.bytes)
+		s->last.bytes = engine_stream_finish(s->q, s->last.message);
 }
 
 void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 {
 	if (s->left_bytes || s->has_finished || !fd_identity_holds(s->fd))
 		return;
-	if (s->last_bytes) {
-		uint32_t bytes = s->last_bytes;
+	if (s->last.bytes) {
+		uint32_t bytes = s->last.bytes;
 
-		s->last_bytes = 0;
+		s->last.bytes = 0;
 		/* If the connection is broken, the next receive finds that. */
-		if (!stream_socket_put(set, s, s->last, bytes) || s->left_bytes)
+		if (!stream_socket_put(set, s, s->last.message, bytes) ||
+		    s->left_bytes)
 			return;
 	}
 	tcp_finish(s->fd);

@@ -50,9 +50,12 @@ struct stream_socket {
 	 * number. */
 	uint32_t left_at, left_bytes;
 	struct stream_burst burst; /* how many bytes the next call may send */
-	/* The message that ends a session, until it is sent behind `left`. */
-	uint8_t last[ENGINE_FINISH_BYTES];
-	uint32_t last_bytes; /* the length of `last`; 0: no message waits */
+	/* The message that ends a session, until it is sent behind `left`, and
+	 * its length; 0: no message waits. */
+	struct {
+		uint8_t message[ENGINE_FINISH_BYTES];
+		uint32_t bytes;
+	} last;
 	/* host_stream.news */
 	void (*news)(void *arg, enum host_stream_news what);
 	void *arg; /* the argument of `news` */
