@@ -209,10 +209,11 @@ static void cm_deaf(void *ctx, int err)
 		fprintf(stderr,
 			"adverb: %s: neighbours cannot connect to the "
 			"interface, and send it shorter packets, since the "
-			"fabric refuses the interface's listener: %s; adverb "
-			"ipoib asks for the listener again each second; end "
-			"other programs of rdma_cm on this host.\n",
-			l->tap.name, err ? strerror(-err) : "without a reason");
+			"interface has no listener: %s; adverb ipoib asks for "
+			"the listener again each second; end other programs "
+			"of rdma_cm on this host, or add memory.\n",
+			l->tap.name,
+			err ? strerror(-err) : "the fabric gives no reason");
 	l->is_deaf = true;
 }
 

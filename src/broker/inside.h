@@ -35,8 +35,9 @@ enum { CONN_IN, CONN_PROCESS, CONN_OUT, PER_CONN };
 #define POLLED (FIXED + PER_CONN * CONN_MAX)
 
 /* One client.  An entry with fd -1 has no connection: its process had a class
- * or conversations at a dead broker, and the entry stays until that process
- * connects or ends.  The broker owns the descriptors. */
+ * or conversations at a dead broker.  The entry stays until the process ends,
+ * or has its class again and has resumed or released these conversations.  The
+ * broker owns the descriptors. */
 struct conn {
 	int fd; /* the connection, for what the broker sends; -1: none */
 	/* Where the broker reads what the client sends: fd, or a socket from
@@ -45,8 +46,8 @@ struct conn {
 	/* what the thread of the client's user knows of the connection; NULL:
 	 * the client is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	/* the pidfd of the client's process; -1: the process cannot be watched,
-	 * has ended, or is_unwatched is set */
+	/* the pidfd of the client's process; -1: the process cannot be watched
+	 * or has ended, or is_unwatched or is_over is set */
 	int pidfd;
 	/* There is no connection, and no descriptor was left for pidfd.  The
 	 * broker tries again, and keeps the class meanwhile. */

@@ -5,7 +5,7 @@
 #include "util/monotonic.h"
 
 /* sigrestart_differ reads the program's handlers again if the last read was
- * longer ago. */
+ * more than LOOK_NS nanoseconds ago. */
 #define LOOK_NS 100000000
 
 /* Is this a signal of a fault or of abort(3)?  Such a signal goes to the thread
