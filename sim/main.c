@@ -295,9 +295,9 @@ static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
 	world_run(&w);
 	if (o->verbose)
 		print_world(&w, seed);
-	memcpy(why, w.failure, 200);
 	hash = w.hash;
-	world_fini(&w);
+	world_fini(&w); /* checks what the processes have left */
+	memcpy(why, w.failure, 200);
 	return hash;
 }
 
