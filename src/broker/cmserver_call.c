@@ -12,17 +12,18 @@
 
 #define BACKLOG_MAX 1024
 
-/* May the client's process bind the port (0: any port)?  If that process has
- * ended, another process may have its pid by now; their start times tell the
- * two processes apart. */
+/* May the client's process bind the port (0: any port)?  If the port needs a
+ * right of the process: the process may have ended, and another process may
+ * have its pid by now; their start times tell the two processes apart. */
 static bool may_bind(const struct cmserver_client *c, uint16_t port)
 {
 	const struct fd_store_entry *e = &c->process;
 	struct procfs_stat now;
 
-	return !port || (procfs_may_bind(e->pid, (uid_t)e->user, port) &&
-			 (!e->pid || (procfs_look(e->pid, &now) &&
-				      now.start == e->start)));
+	return !port || !procfs_is_low_port(port) ||
+	       (procfs_may_bind(e->pid, (uid_t)e->user, port) &&
+		(!e->pid ||
+		 (procfs_look(e->pid, &now) && now.start == e->start)));
 }
 
 /* Makes an object that has the service ID of the message, which is not that of

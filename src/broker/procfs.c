@@ -172,13 +172,18 @@ static bool has_our_users(pid_t id)
 	       !strcmp(ours, its) && !is_repeatable(ours);
 }
 
+bool procfs_is_low_port(uint16_t port)
+{
+	return port < unprivileged_port();
+}
+
 bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 {
 	struct status now;
 	struct stat s;
 	int fd;
 
-	if (port >= unprivileged_port())
+	if (!procfs_is_low_port(port))
 		return true;
 	fd = open_file(id, "status");
 	if (fd < 0)

@@ -25,6 +25,9 @@ bool procfs_is_stopped(pid_t id);
 /* Is the process visible, and is its fsuid that user?  The kernel makes the
  * files and sockets of a process for its fsuid. */
 bool procfs_acts_as(pid_t id, uid_t user);
+/* Does binding this port need a right that not every process has
+ * (net.ipv4.ip_unprivileged_port_start)? */
+bool procfs_is_low_port(uint16_t port);
 /*
  * May process id, of the user that SO_PEERCRED names, bind the port?  Yes, if
  * the kernel lets the process bind a UDP port of that number: from

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 static void a_process_cannot_take_anothers_record(void **state)
 {
@@ -344,6 +345,26 @@ static void a_low_port_needs_the_capability(void **state)
 	end_alone(&a);
 }
 
+/* The broker has no descriptor left, so it cannot look into /proc. */
+static void an_ordinary_port_needs_no_look_at_the_process(void **state)
+{
+	struct rlimit files, none;
+	struct alone a;
+
+	begin_alone(&a);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){0, files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	send_request(&a,
+		     (struct cmproto){.at.space = 0x106,
+				      .any_v4 = 1,
+				      .at.local_port = 5000},
+		     CMPROTO_BIND, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(a.sent.err, 0);
+	end_alone(&a);
+}
+
 static int refusal_of(struct alone *a, enum cmproto_kind kind, bool is_ib)
 {
 	struct cmproto m = {.is_ib = is_ib, .at.space = 0x106};
@@ -374,6 +395,7 @@ int main(void)
 		cmocka_unit_test(a_broker_refuses_gids_and_paths),
 		cmocka_unit_test(a_process_cannot_take_anothers_record),
 		cmocka_unit_test(a_low_port_needs_the_capability),
+		cmocka_unit_test(an_ordinary_port_needs_no_look_at_the_process),
 		cmocka_unit_test(
 			another_user_can_give_back_only_what_a_broker_wrote),
 		cmocka_unit_test(
