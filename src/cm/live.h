@@ -27,8 +27,11 @@
 #define LIVE_OF_ONE	 128	    /* the most open questions of one asker */
 #define LIVE_PATIENCE_NS 500000000u /* how long a question stays open */
 #define LIVE_BUDGETS	 256	    /* budgets of answers to other brokers */
-#define LIVE_BUDGET	 64	  /* the most answers that a budget saves up */
-#define LIVE_REFILL_NS	 5000000u /* a budget gains one answer in this time */
+/* The most answers that a budget saves up, and the time in which it gains one.
+ * If all processes of a host stop at once, the host's peers ask about each
+ * connection in each ACK timeout, and a connection without any answer fails. */
+#define LIVE_BUDGET    1024
+#define LIVE_REFILL_NS 500000u
 
 struct live;
 
