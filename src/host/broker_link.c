@@ -23,6 +23,10 @@
 /* The most open questions; beyond that the engine has to ask again later. */
 #define QUESTIONS 256
 #define NS_PER_MS 1000000u
+/* When a question without an answer is asked again.  The broker answers within
+ * half a second, but drops an answer for which this process's socket has no
+ * room. */
+#define AGAIN_NS 2000000000u
 
 /*
  * A question whether a peer lives.  qpn: the QP of this process; connection: of
@@ -37,8 +41,9 @@ struct peer_question {
 	 * same process are not asked: the broker's answer also serves them,
 	 * except for the answer LEFT (is_answered). */
 	bool is_asked;
-	bool is_owed; /* not sent yet: no broker, or no room in the socket */
-	bool is_over; /* the process has ended; see broker_link_reap_dead */
+	bool is_owed;	 /* not sent yet: no broker, or no room in the socket */
+	bool is_over;	 /* the process has ended; see broker_link_reap_dead */
+	uint64_t put_ns; /* when the question was last sent, or was to be */
 };
 
 static struct client broker;
@@ -46,7 +51,10 @@ static bool has_broker;
 static struct peer_question question[QUESTIONS];
 static uint32_t questions;
 static bool wants_turn; /* an answer is outstanding */
-static bool has_dead;	/* is_over is set in a question */
+/* Since when questions of source_port.c have been outstanding all the time, or
+ * when these were last asked again; 0: none is outstanding. */
+static uint64_t sources_ns;
+static bool has_dead; /* is_over is set in a question */
 /* The thread that waits reads seen_fd and changes, and writes woken, without a
  * lock.  seen_fd: the descriptor + 1; woken: the descriptor is readable;
  * changes: counts changes of the descriptor, of the file behind it, and of
@@ -206,8 +214,9 @@ static bool is_here(const struct peer_question *q)
 	return !memcmp(q->host, here, 16);
 }
 
-static void put_question(struct peer_question *q)
+static void put_question(struct peer_question *q, uint64_t now_ns)
 {
+	q->put_ns = now_ns;
 	q->is_owed = is_here(q)
 			     ? !client_ask(&broker, q->dest_qpn)
 			     : !client_ask_remote(&broker, q->dest_qpn, q->self,
@@ -224,16 +233,34 @@ static bool awaits_answer(void)
 	return false;
 }
 
-/* Sends the questions that could not be sent before, until one cannot be sent
- * now. */
-static void put_owed(void)
+/* Has the question waited so long that its answer may be lost? */
+static bool is_late(const struct peer_question *q, uint64_t now_ns)
+{
+	return q->is_asked && !q->is_over && now_ns - q->put_ns >= AGAIN_NS;
+}
+
+/* Sends the questions that could not be sent before, and those that have no
+ * answer for long, until one cannot be sent now. */
+static void put_owed(uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < questions; i++) {
-		if (question[i].is_owed)
-			put_question(&question[i]);
+		if (question[i].is_owed || is_late(&question[i], now_ns))
+			put_question(&question[i], now_ns);
 		if (question[i].is_owed)
 			return;
 	}
+}
+
+/* Asks the questions of source_port.c again if some have no answer for long. */
+static void put_sources(uint64_t now_ns)
+{
+	bool is_asking = source_port_is_asking();
+
+	if (is_asking && sources_ns && now_ns - sources_ns < AGAIN_NS)
+		return;
+	if (is_asking && sources_ns)
+		source_port_ask_again();
+	sources_ns = is_asking ? now_ns : 0;
 }
 
 /* Gives the engine an answer to the question q. */
@@ -287,7 +314,7 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		return;
 	}
 	if (q.is_asked)
-		put_question(&q);
+		put_question(&q, now_ns);
 	question[questions++] = q;
 	wants_turn = true;
 }
@@ -328,7 +355,7 @@ static enum engine_peer engine_word(enum client_peer state)
 
 /* Asks the broker one of the questions about the peer's process that `about`
  * names, unless one of them is asked already, or that process has ended. */
-static void ask_next(const struct peer_question *about)
+static void ask_next(const struct peer_question *about, uint64_t now_ns)
 {
 	struct peer_question *next = NULL;
 
@@ -343,7 +370,7 @@ static void ask_next(const struct peer_question *about)
 	if (!next)
 		return;
 	next->is_asked = true;
-	put_question(next);
+	put_question(next, now_ns);
 }
 
 /* Does the broker's answer about a queue pair answer the question q about the
@@ -391,7 +418,7 @@ static void serve_answers(struct engine *engine, const struct client_news *news,
 			question[kept++] = *q;
 	}
 	questions = kept;
-	ask_next(&about);
+	ask_next(&about, now_ns);
 }
 
 bool broker_link_has_dead(void)
@@ -417,12 +444,12 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
 }
 
 /* Asks a new broker the questions that its predecessor has not answered. */
-static void ask_again(void)
+static void ask_again(uint64_t now_ns)
 {
 	judge_broker();
 	for (uint32_t i = 0; i < questions; i++)
 		if (question[i].is_asked && !question[i].is_over)
-			put_question(&question[i]);
+			put_question(&question[i], now_ns);
 	local_peer_forget_questions();
 	source_port_ask_again();
 }
@@ -476,7 +503,7 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	shared_store(&woken, 0);
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)
-			ask_again();
+			ask_again(now_ns);
 		else if (news.what == CLIENT_NEWS_ARENA)
 			local_peer_answered(&news);
 		else if (news.what == CLIENT_NEWS_SOURCE)
@@ -490,7 +517,8 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	}
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
-	put_owed();
+	put_owed(now_ns);
+	put_sources(now_ns);
 	wants_turn = awaits_answer() || local_peer_is_asking() ||
 		     source_port_is_asking();
 	publish_fd();

@@ -372,6 +372,14 @@ static void expect_question(uint32_t qpn)
 	assert_int_equal(proto_receive(played, &m, fds), -EAGAIN);
 }
 
+static void expect_silence(void)
+{
+	int fds[PROTO_FDS];
+	struct proto m = {0};
+
+	assert_int_equal(proto_receive(played, &m, fds), -EAGAIN);
+}
+
 /* Begins a link to a broker that the test plays.  Stores the broker's listener
  * and the socket that the broker has brought in fds. */
 static void begin_link(int fds[2])
@@ -452,6 +460,34 @@ static void a_question_of_an_earlier_connection_delays_the_next(void **state)
 	end_link(fds);
 }
 
+/* The broker's answer has found no room in this process's socket. */
+static void a_question_without_an_answer_is_asked_again(void **state)
+{
+	struct engine_event e = {.qpn = 7,
+				 .dest_qpn = steer_qpn(PEER_CLASS, 1),
+				 .peer.ip = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
+	struct proto answer = {.magic = PROTO_MAGIC,
+			       .version = PROTO_VERSION,
+			       .kind = PROTO_ANSWER,
+			       .value = PROTO_PEER_ALIVE,
+			       .about = e.dest_qpn};
+	struct engine engine = {0};
+	int fds[2];
+
+	begin_link(fds);
+	broker_link_ask(&engine, &e, 5);
+	expect_question(e.dest_qpn);
+	broker_link_turn(&engine, 1000000000u);
+	expect_silence();
+	broker_link_turn(&engine, 3000000000u);
+	expect_question(e.dest_qpn);
+	memcpy(answer.peer, e.peer.ip, 16);
+	assert_int_equal(proto_send(played, &answer, NULL), 0);
+	broker_link_turn(&engine, 3000000001u);
+	assert_int_equal(engine.ibt.now_ns, 3000000001u);
+	end_link(fds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +496,7 @@ int main(void)
 		cmocka_unit_test(a_peer_by_lid_is_not_asked_about),
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
+		cmocka_unit_test(a_question_without_an_answer_is_asked_again),
 		cmocka_unit_test(an_answer_holds_while_its_class_has_its_owner),
 		cmocka_unit_test(a_death_is_known_after_the_broker_has_died),
 		cmocka_unit_test(an_answer_is_no_change_of_the_descriptor),
