@@ -608,19 +608,6 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 		      strerror(-err));
 }
 
-/* Makes the thread adverb-iw wait until the rejection is sent, and then until
- * the peer has closed the connection.  If this side closed first and then
- * received bytes of the peer, it would send a RST, and the peer could lose the
- * rejection. */
-static void linger_on(struct r_iw *iw)
-{
-	const struct r_iw_start *s = iw->start;
-
-	if (s->out_sent == s->out_bytes)
-		shutdown(iw->fd, SHUT_WR);
-	watch_exchange(iw);
-}
-
 /* Peers that are rejected and close no connection would use up the descriptors
  * of the program.  So the object that began to linger LINGER_PEERS rejections
  * ago is freed; its peer may lose the rejection. */
@@ -641,6 +628,12 @@ static void serve_lingering(struct r_iw *iw, bool is_due);
 static const struct r_iw_role lingering_role = {.serve = serve_lingering,
 						.lost = r_iw_free};
 
+/* After the rejection, the thread adverb-iw waits until the peer has closed the
+ * connection, or LINGER_NS has passed.  If this side closed first and then
+ * received bytes of the peer, it would send a RST, and the peer could lose the
+ * rejection.  This side does not even send FIN before the peer: siw handles a
+ * FIN that comes together with the rejection first, and then reports a
+ * rejection without its private data. */
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 {
 	struct startup_offer offer = own_offer(iw->id);
@@ -662,7 +655,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	if (err)
 		r_iw_free(iw);
 	else
-		linger_on(iw);
+		watch_exchange(iw);
 }
 
 static void serve_lingering(struct r_iw *iw, bool is_due)
@@ -681,7 +674,7 @@ static void serve_lingering(struct r_iw *iw, bool is_due)
 	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
 		r_iw_free(iw);
 	else if (!was_sent)
-		linger_on(iw);
+		watch_exchange(iw);
 }
 
 int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes)

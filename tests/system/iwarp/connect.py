@@ -538,6 +538,19 @@ def played_clients():
         expect("raise the limit of descriptors" in served.output,
                "no message says to raise the limit of descriptors", r)
 
+    def patient():
+        """A server that has rejected a request waits until the peer closes."""
+        s = Server([talker, "refuse", "127.0.0.1", "%"])
+        for _ in range(20):
+            with s.connect() as peer:
+                peer.sendall(request())
+                key, flags, _, _ = read_frame(peer)
+                state = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+                expect(key == REPLY and flags & REJECT,
+                       "the request is not rejected")
+                expect(state == 1, "the server has sent FIN")
+        s.end(kill=True)
+
     def refused():
         """Peers whose requests are rejected, and which keep their connections, do
         not use up the descriptors of the server."""
@@ -567,6 +580,7 @@ def played_clients():
     case("300 connections without a request do not keep a client out", flood,
          "rping")
     case("a server without descriptors serves later", few_descriptors, "rping")
+    case("a server that rejects leaves the close to the peer", patient)
     case("300 rejected peers keep at most 128 descriptors", refused)
 
 
