@@ -95,10 +95,12 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 
 	s->begins_late = false;
 	s->nudges = 0;
-	if (!s->is_closing && !is_ending(s))
-		s->deadline_ns = STREAM_SOCKET_NEVER;
-	else if (was_late && s->is_closing)
+	if (s->is_closing && was_late) {
 		stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
+	} else if (!s->is_closing) {
+		s->deadline_ns = STREAM_SOCKET_NEVER;
+		limit_end(set, s, now_ns);
+	}
 }
 
 /* Sends a WRITE without bytes, because the peer has sent nothing yet: perhaps

@@ -190,6 +190,31 @@ static void late_bytes_do_not_prolong_a_failed_connection(void **state)
 	take_down(&w);
 }
 
+/* This side has nudged its silent peer, and waits for a time before the next
+ * nudge.  The peer's first bytes fail the queue pair. */
+static void a_failed_connection_does_not_end_with_a_nudge(void **state)
+{
+	struct wired w;
+
+	wire_up(&w);
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	joined_open(&w.j);
+	w.stream.nudge_after_ns = 1000000;
+	assert_int_equal(stream_set_open(&w.set, w.j.d->side[0].engine,
+					 w.j.d->side[0].side, &w.stream,
+					 w.j.d->now_ns),
+			 0);
+	fill_socket(&w);
+	assert_int_equal(send(w.peer, "\0\0bad CRC", 9, 0), 9);
+	while (joined_state(&w.j, 0) != HCA_QP_ERR)
+		receive_turn(&w);
+	stream_set_tick(&w.set, w.j.d->side[0].engine,
+			w.j.d->now_ns + 1000000000);
+	send_turn(&w);
+	assert_limited(&w);
+	take_down(&w);
+}
+
 /* The program ends the connection and then posts a request, and the peer posts
  * a READ before it has seen FIN. */
 static void nothing_is_sent_after_fin(void **state)
@@ -233,6 +258,7 @@ int main(void)
 		cmocka_unit_test(
 			a_terminate_that_fills_the_socket_ends_the_connection),
 		cmocka_unit_test(late_bytes_do_not_prolong_a_failed_connection),
+		cmocka_unit_test(a_failed_connection_does_not_end_with_a_nudge),
 		cmocka_unit_test(nothing_is_sent_after_fin),
 	};
 
