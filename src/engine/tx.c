@@ -97,8 +97,11 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	bool requests = q->direct.path == IBT_PATH_PACKETS;
 	size_t len = 0;
 
+	/* rc_req_has_next may execute the last marked requests; those after
+	 * them wait for the next mark */
 	if (requests && rc_reply_first(q) && rc_req_is_ready(q) &&
-	    is_request_next(e, q))
+	    is_request_next(e, q) && rc_req_has_next(&e->ibt, q) &&
+	    !rc_turn_is_open(q))
 		len = rc_req_tx(&e->ibt, q, buf, now_ns);
 	if (!len)
 		len = rc_reply_tx(&e->ibt, q, buf);

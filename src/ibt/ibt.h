@@ -562,6 +562,10 @@ void ibt_qp_note(struct ibt_qp *q);
 /* rc_req.c */
 /* Forgets the requester's state. */
 void rc_req_reset(struct ibt *t, struct ibt_qp *q);
+/* Executes the requests at the cursor that send nothing, until one of them has
+ * to wait or fails.  True: a request is at the cursor now, and q may send;
+ * rc_req_tx judges whether that request may begin. */
+bool rc_req_has_next(struct ibt *t, struct ibt_qp *q);
 /* May q have a request to send?  If not, rc_req_tx finds nothing until the
  * program posts or modifies q, an answer comes, or a timer of q expires. */
 bool rc_req_is_ready(const struct ibt_qp *q);

@@ -92,10 +92,10 @@ bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 
 	if (q->mtu < IBT_SUM_BYTES)
 		return false;
-	if (y && !rc_turn_is_requests(q))
-		return begin_answer(t, q, y, most, m);
-	return q->direct.path == IBT_PATH_PACKETS &&
-	       begin_request(t, q, most, m);
+	if ((!y || rc_turn_is_requests(q)) &&
+	    q->direct.path == IBT_PATH_PACKETS && begin_request(t, q, most, m))
+		return true;
+	return y && begin_answer(t, q, y, most, m);
 }
 
 static void advance_packet(struct ibt_qp *q, struct middle_packets *m)

@@ -32,10 +32,10 @@ struct middle_packets {
 };
 
 /*
- * Sets *m to the Middles that come next, at most `most`.  If q has a reply to
- * send, and the turn is not that of q's requests (rc_turn.h), these are the
- * Middles of the first reply, and only a READ response has Middles.  Otherwise
- * these are the Middles of the request at q's cursor.
+ * Sets *m to the Middles that come next, at most `most`.  If q has no reply to
+ * send, or the turn is that of q's requests (rc_turn.h), these are the Middles
+ * of the request at q's cursor.  Otherwise, or if that request has none, these
+ * are the Middles of the first reply, and only a READ response has Middles.
  * False: no Middle may be made now.
  */
 bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,

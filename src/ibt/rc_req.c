@@ -435,10 +435,7 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 	       !has_room(q, 2) || (ends && !message_follows(t, q));
 }
 
-/* Executes the requests at the cursor that send nothing, until one of them has
- * to wait or fails.  True: a request is at the cursor now, and q may send;
- * begin_request judges whether that request may begin. */
-static bool has_next(struct ibt *t, struct ibt_qp *q)
+bool rc_req_has_next(struct ibt *t, struct ibt_qp *q)
 {
 	if (!may_send(q))
 		return false;
@@ -464,7 +461,7 @@ static struct wqe *begin_request(struct ibt *t, struct ibt_qp *q)
 
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 {
-	return has_next(t, q) ? begin_request(t, q) : NULL;
+	return rc_req_has_next(t, q) ? begin_request(t, q) : NULL;
 }
 
 static bool is_plain(const struct ibt *t, const struct ibt_qp *q,
@@ -538,7 +535,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	uint32_t count = 1;
 	size_t len;
 
-	if (!has_next(t, q) || !has_room(q, 1))
+	if (!rc_req_has_next(t, q) || !has_room(q, 1))
 		return 0;
 	w = begin_request(t, q);
 	if (!w)

@@ -8,7 +8,10 @@ bool rc_turn_is_open(const struct ibt_qp *q)
 {
 	const struct rc_turn *turn = &q->req.turn;
 
-	return !turn->is_marked || (int32_t)(turn->requests - q->req.wqe) <= 0;
+	/* no more than sq.size requests are posted: otherwise the mark is of
+	 * earlier requests */
+	return !turn->is_marked ||
+	       turn->requests - q->req.wqe - 1 >= q->qp->sq.size;
 }
 
 void rc_turn_mark(struct ibt_qp *q)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order between an RC QP's replies and its requests.  A reply that was due
- * when a request was posted goes before the request (fill_rc in engine/tx.c).
- * Against later replies the request takes turns: otherwise a peer that has
- *READs outstanding all the time would stop all requests of the QP.
+ * The order between an RC QP's replies and its requests.  A reply that is due
+ * when the first request becomes ready goes before the request (fill_rc in
+ * engine/tx.c).  With later replies the request takes turns: otherwise a peer
+ * that has READs outstanding all the time would stop all requests of the QP.
  *
- *	replies:  R1 R2 R3 | R4 R5 R6 ...	  | rc_turn_mark: W1 and W2 are
- *	requests: W1 W2    | W3			  |   posted, R1 to R3 are due
+ *	rc_turn_mark:	replies R1 and R2 are due, requests W1 to W6 are posted
+ *	later:		replies R3 to R9 become due, request W7 is posted
+ *	sent:		R1 R2, W1 W2 W3 W4, R3 R4 R5 R6, W5 W6
+ *	rc_turn_mark:	replies R7 to R9 are due, request W7 is posted
+ *	sent:		R7 R8 R9, W7
  *
- *	sent:	  R1 R2 R3 W1 R4 W2 R5 R6, then a new mark for W3
- *
+ * Each name stands for one packet; a turn has TURN_PACKETS (rc_turn.c).
  * Owner: the engine.  Lock: the progress lock.  Sans-IO.
  */
 #ifndef IBT_RC_TURN_H
