@@ -121,8 +121,8 @@ int arena_map_new(struct arena_map *m)
 		log_say(LOG_ARENA_SIZE, 0,
 			"cannot create an adapter: this program has called "
 			"mlockall(MCL_FUTURE), and the limit of locked memory "
-			"is below the 16 MiB that an adapter maps: raise "
-			"ulimit -l, or open the device before the call");
+			"leaves less than the 16 MiB that an adapter maps: "
+			"raise ulimit -l, or open the device before the call");
 	return err;
 }
 

@@ -36,7 +36,7 @@ size_t arena_map_limit(void);
  * that the system allows.  Returns 0, or the -errno with which the smallest
  * size failed.  -EFBIG: the limit on the size of a file (ulimit -f) is too
  * small; -EAGAIN: the program has called mlockall(MCL_FUTURE), and the limit of
- * locked memory is too small.  The function has then printed a message.
+ * locked memory leaves too little.  The function has then printed a message.
  */
 int arena_map_new(struct arena_map *m);
 /* Unmaps the arena that arena_map_new has made, and closes its memfds. */

@@ -127,15 +127,16 @@ int copy_nofault_put4(void *to, uint64_t value);
 int copy_nofault_put8(void *to, uint64_t value);
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
-/* The actions of these signals before copy_nofault_open.  The second of a
- * signal's actions is that of an earlier copy_nofault_open, whose handler the
- * program had replaced when copy_nofault_close was called: the program's
- * handler may be the first action, and call handle_fault. */
-#define LEVELS 2
-static struct sigaction before[2][LEVELS];
+/* The actions of these signals before copy_nofault_open.  If the program had
+ * replaced the handler when copy_nofault_close was called, the program's
+ * handler may call handle_fault, and may be the first action after the next
+ * copy_nofault_open.  The second action is then the one that handle_fault had
+ * before, and levels[i] is 2. */
+static struct sigaction before[2][2];
+static int levels[2]; /* how many actions of before[i] count */
+static bool is_replaced[2];
 /* The call by pass_on of a handler in this thread.  A handler that does not
- * return leaves the struct as it is; the next fault then has another context,
- * or none of its frames is deeper. */
+ * return leaves the struct as it is. */
 static _Thread_local struct passing {
 	const void *context; /* the handler's third argument */
 	const char *frame;   /* of handle_fault */
@@ -222,13 +223,14 @@ static void call_handler(int sig, siginfo_t *info, void *context,
 		old->sa_handler(sig);
 }
 
-/* Returns which action of before[i] gets the signal.  A handler there may call
- * handle_fault with its own arguments: then the next action gets it. */
-static int level_of(const void *context, const char *frame)
+/* Returns which action of before[i] gets the signal.  If the first action may
+ * call handle_fault with its own arguments, the second one gets the signal of
+ * such a call. */
+static int level_of(int i, const void *context, const char *frame)
 {
 	bool is_called = context == passing.context && frame < passing.frame;
 
-	return is_called ? passing.level + 1 : 0;
+	return levels[i] == 2 && is_called ? passing.level + 1 : 0;
 }
 
 /* Passes the signal to the handler, or to the default action, that was
@@ -238,10 +240,10 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	static const struct sigaction default_action;
 	const struct passing outer = passing;
 	char *frame = __builtin_frame_address(0);
-	int level = level_of(context, frame);
+	int level = level_of(i, context, frame);
 	struct sigaction old = {.sa_handler = SIG_DFL};
 
-	if (level < LEVELS) {
+	if (level < 2) {
 		old = before[i][level];
 		old.sa_handler = take_action(&before[i][level]);
 	}
@@ -333,11 +335,12 @@ static bool install_handler(int i)
 
 	if (is_ours(i)) /* the program has restored it after the close */
 		return true;
-	if (sigaction(signals[i], &ours, &now))
+	if (sigaction(signals[i], NULL, &now))
 		return false;
 	before[i][1] = before[i][0];
 	before[i][0] = now;
-	return true;
+	levels[i] = is_replaced[i] ? 2 : 1;
+	return !sigaction(signals[i], &ours, NULL);
 }
 
 void copy_nofault_open(void)
@@ -359,11 +362,12 @@ void copy_nofault_open(void)
 
 void copy_nofault_close(void)
 {
-	for (int i = 0; is_open && i < 2; i++)
-		if (is_ours(i)) {
+	for (int i = 0; is_open && i < 2; i++) {
+		is_replaced[i] = !is_ours(i);
+		/* a thread may be in handle_fault, so `before` stays */
+		if (!is_replaced[i])
 			sigaction(signals[i], &before[i][0], NULL);
-			before[i][0] = before[i][1];
-		}
+	}
 	is_open = false;
 	shared_store(&opened, shared_own(&opened) + 1);
 }
