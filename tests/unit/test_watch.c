@@ -83,11 +83,12 @@ static void forge_arena(void)
 /* Starts the processes, and waits until each has its arena. */
 static int start_children(void **state)
 {
-	int news[2];
 	char byte;
 
-	assert_int_equal(pipe(news), 0);
 	for (int i = 0; i < HOSTILE + OTHER; i++) {
+		int news[2];
+
+		assert_int_equal(pipe(news), 0);
 		children[i] = fork();
 		assert_true(children[i] >= 0);
 		if (!children[i]) {
@@ -95,10 +96,10 @@ static int start_children(void **state)
 			forge_arena();
 			_exit(write(news[1], "", 1) != 1 || pause());
 		}
+		close(news[1]); /* a child that fails ends the read */
 		assert_int_equal(read(news[0], &byte, 1), 1);
+		close(news[0]);
 	}
-	close(news[0]);
-	close(news[1]);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -193,23 +194,22 @@ static void *destroy_qp(void *qp)
 	return (void *)(intptr_t)ibv_destroy_qp(qp);
 }
 
-/* Returns when the thread of destroy_qp sleeps. */
-static void await_destroyer(void)
+/* Waits until the thread of destroy_qp sleeps.  False: the thread has ended. */
+static bool await_destroyer(void)
 {
-	char path[64], text[128];
-	bool sleeps = false;
+	char path[64], text[128] = "";
 
-	while (!sleeps) {
-		FILE *f;
+	while (!destroyer)
+		sched_yield();
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)destroyer);
+	while (!strstr(text, ") S")) {
+		FILE *f = fopen(path, "re");
 
-		snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
-			 (int)destroyer);
-		f = destroyer ? fopen(path, "re") : NULL;
-		sleeps = f && fgets(text, sizeof(text), f) &&
-			 strstr(text, ") S");
-		if (f)
-			fclose(f);
+		if (!f || !fgets(text, sizeof(text), f))
+			return false;
+		fclose(f);
 	}
+	return true;
 }
 
 /* Another thread destroys the queue pair while this thread still handles an
@@ -232,7 +232,7 @@ static void a_queue_pair_lives_until_its_event_is_acknowledged(void)
 		EXPECT(event.element.qp == old);
 		destroyer = 0;
 		EXPECT(!pthread_create(&thread, NULL, destroy_qp, old));
-		await_destroyer();
+		EXPECT(await_destroyer());
 		/* would get the memory of `old`, if that were free */
 		next = qp_on(srq);
 		EXPECT(next &&
