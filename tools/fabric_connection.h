@@ -46,7 +46,7 @@ struct fabric_server {
 	uint32_t connection_count; /* connections, dead ones included */
 	int epoll;		   /* watches the descriptors of the process */
 	struct fabric_watch listener;	/* the socket that accepts programs */
-	struct fabric_watch signals;	/* a signalfd of SIGINT and SIGTERM */
+	struct fabric_watch signals;	/* a signalfd: heeded.h */
 	struct fabric_watch cm_watched; /* fabric_cm_fd(cm) */
 	struct fabric_data data;	/* the data ends of all connections */
 	struct fabric_direct direct;	/* the programs that share arenas */

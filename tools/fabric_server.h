@@ -12,8 +12,9 @@
 
 /*
  * Serves programs until one of them sends FABRIC_PROTO_STOP, or until the
- * process gets SIGINT or SIGTERM.  These two signals stay blocked, and the
- * process's soft limit on open files stays raised to its hard limit.
+ * process gets SIGINT or SIGTERM.  A signal that the process ignores does not
+ * end it (heeded.h); the other stays blocked.  The process's soft limit on open
+ * files stays raised to its hard limit.
  *
  * `listener` is a listening, non-blocking socket of type SOCK_SEQPACKET, which
  * the caller owns.  `path` is the listener's absolute path in the file system.

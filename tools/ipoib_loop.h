@@ -23,7 +23,8 @@ struct ipoib_loop_config {
 	void (*up)(void);
 };
 
-/* Runs the interface until SIGINT or SIGTERM comes; the fabric ends, does not
+/* Runs the interface until SIGINT or SIGTERM comes, unless the process ignores
+ * the signal (heeded.h); the fabric ends, does not
  * answer, or sends a message that this version does not know; the interface is
  * removed; or the interface or its queue pair cannot be started.  Returns the
  * exit status: 0 after a signal; else 1, after a sentence on stderr. */

@@ -50,7 +50,7 @@ struct pair {
 		     * when the server listens by rdma_cm */
 	int caught; /* the signal that ends this run, or 0 */
 	/* deadline_ms has come before the server listened, or before both sides
-	 * have ended; false if a side had failed before */
+	 * have ended; false if a side whose status counts had failed before */
 	bool timed_out;
 	/* The server does not end by itself; it is stopped when the client has
 	 * ended. */

@@ -541,7 +541,7 @@ static uint64_t next_look(const struct ibt *t, const struct target_ref *l)
  * or has ended.  A look for a destroyed queue pair reads the whole table of the
  * peer's queue pairs, and many queue pairs may wait for targets in that table.
  * So the ACK timer repeats the request, as with packets.  Without this timer, q
- * looks once in CLOSED_LOOK_NS.
+ * looks at most once in CLOSED_LOOK_NS, while the engine has turns.
  */
 static bool postpone_look(const struct ibt *t, struct ibt_qp *q)
 {
