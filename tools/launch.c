@@ -6,6 +6,7 @@
 #include "loader.h"
 
 #include "host/host.h"
+#include "util/rlimit.h"
 #include "util/runtime_tree.h"
 
 #include <errno.h>
@@ -423,17 +424,15 @@ int launch_check(struct launch *l, const char *program)
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;
 }
 
-/* Raises the soft limit RLIMIT_MEMLOCK to the hard limit: adverb locks no
- * memory, but some programs end if the limit is low. */
+/* Removes the limit RLIMIT_MEMLOCK, or raises the soft limit to the hard one if
+ * this process may do no more: adverb locks no memory, but some programs end if
+ * the limit is low. */
 static void raise_memlock(void)
 {
-	struct rlimit limit;
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
-	    limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (setrlimit(RLIMIT_MEMLOCK, &none))
+		rlimit_raise(RLIMIT_MEMLOCK);
 }
 
 /* Calls sysfs_path with its messages off: the program will print them. */

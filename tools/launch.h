@@ -98,10 +98,10 @@ int launch_find(const char *program, char *path);
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment, raises the soft limit RLIMIT_MEMLOCK, writes the files
- * that the shim shows if l->shim, and executes @argv.  Returns only on failure,
- * with the exit status 126 or 127, as shells exit, after a sentence on stderr.
- */
+/* Sets the environment, raises RLIMIT_MEMLOCK as far as this process may,
+ * writes the files that the shim shows if l->shim, and executes @argv.  Returns
+ * only on failure, with the exit status 126 or 127, as shells exit, after a
+ * sentence on stderr. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
 /* Puts the path of the file @name into @path of PATH_MAX bytes.  @name is
