@@ -517,24 +517,26 @@ static bool is_stamped(int fd, const char *stamp)
 /* Returns 0 if the folder is empty or contains a tree; -ENOTEMPTY if it
  * contains files but no tree; or another -errno.  A folder that a user chose
  * may contain files of the user, which must not be removed.  A tree is
- * recognised by the lock's file, which is created first. */
+ * recognised by the lock's file, which is created first, or by the stamp: a
+ * clean-up job may have removed one of these files. */
 static int check_tree(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	int err = dir ? 0 : -errno;
-	bool is_empty = true, has_lock = false;
+	bool is_empty = true, has_mark = false;
 	struct dirent *e;
 
 	if (!dir && copy >= 0)
 		close(copy);
 	while (dir && (e = readdir(dir))) {
-		has_lock |= !strcmp(e->d_name, LOCK);
+		has_mark |=
+			!strcmp(e->d_name, LOCK) || !strcmp(e->d_name, STAMP);
 		is_empty &= !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
 	}
 	if (dir)
 		closedir(dir);
-	return is_empty || has_lock ? err : -ENOTEMPTY;
+	return is_empty || has_mark ? err : -ENOTEMPTY;
 }
 
 /*
@@ -594,6 +596,8 @@ int sysfs_write(int fd, const struct device *devices, uint32_t count)
 	int file, err;
 
 	stamp_of(devices, count, stamp);
+	/* Clean-up jobs remove files that nobody uses. */
+	utimensat(fd, LOCK, NULL, AT_SYMLINK_NOFOLLOW);
 	if (is_stamped(fd, stamp))
 		return 0;
 	err = check_tree(fd);

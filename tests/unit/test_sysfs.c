@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "device/sysfs.h"
@@ -254,6 +255,45 @@ static void a_tree_that_is_right_is_left_alone(void **state)
 	assert_int_equal(inode_of(PORT "state"), before);
 }
 
+/* Makes a file of the tree 11 days old. */
+static void make_old(const char *name)
+{
+	const time_t then = time(NULL) - 11L * 24 * 3600;
+	const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path_of(name), times, 0), 0);
+}
+
+static bool is_old(time_t t)
+{
+	return t < time(NULL) - 10L * 24 * 3600;
+}
+
+static void a_tree_without_its_lock_or_its_stamp_is_a_tree(void **state)
+{
+	static const char *const marks[] = {".lock", ".stamp"};
+
+	for (size_t i = 0; i < TEST_COUNT(marks); i++) {
+		assert_int_equal(write_tree(2), 0);
+		assert_int_equal(unlink(path_of(marks[i])), 0);
+		devices[0].ports[0].is_up = i > 0;
+		assert_int_equal(write_tree(2), 0);
+		expect_file(PORT "state", i > 0 ? "4: ACTIVE" : "1: DOWN");
+	}
+}
+
+/* systemd-tmpfiles removes files that nobody has used for ten days. */
+static void a_tree_that_is_used_keeps_its_lock(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(write_tree(2), 0);
+	make_old(".lock");
+	assert_int_equal(write_tree(2), 0);
+	assert_int_equal(stat(path_of(".lock"), &st), 0);
+	assert_false(is_old(st.st_mtime));
+}
+
 static void processes_that_start_at_once_leave_one_whole_tree(void **state)
 {
 	ino_t before;
@@ -487,6 +527,11 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_is_right_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_without_its_lock_or_its_stamp_is_a_tree, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_that_is_used_keeps_its_lock, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			processes_that_start_at_once_leave_one_whole_tree,
 			set_up, tear_down),
