@@ -500,10 +500,15 @@ static void stamp_of(const struct device *devices, uint32_t count,
 	snprintf(text, STAMP_BYTES, "%016" PRIx64, h);
 }
 
+/* Has the tree this stamp?  The access time of the stamp is not changed: after
+ * days without a change, clean-up jobs such as systemd-tmpfiles then remove the
+ * stamp together with the files of the tree that nobody reads, and the tree is
+ * written again. */
 static bool is_stamped(int fd, const char *stamp)
 {
 	char text[STAMP_BYTES];
-	int file = openat(fd, STAMP, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int file = openat(fd, STAMP,
+			  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME);
 	ssize_t n;
 
 	if (file < 0)

@@ -294,6 +294,17 @@ static void a_tree_that_is_used_keeps_its_lock(void **state)
 	assert_false(is_old(st.st_mtime));
 }
 
+static void a_stamp_becomes_as_old_as_its_tree(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(write_tree(2), 0);
+	make_old(".stamp");
+	assert_int_equal(write_tree(2), 0);
+	assert_int_equal(stat(path_of(".stamp"), &st), 0);
+	assert_true(is_old(st.st_atime));
+}
+
 static void processes_that_start_at_once_leave_one_whole_tree(void **state)
 {
 	ino_t before;
@@ -527,6 +538,8 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_is_right_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_stamp_becomes_as_old_as_its_tree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_without_its_lock_or_its_stamp_is_a_tree, set_up,
 			tear_down),
