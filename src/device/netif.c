@@ -367,7 +367,9 @@ static void *run_watch(void *number)
 		if (fds[1].revents &&
 		    read(fds[1].fd, &count, sizeof(count)) > 0)
 			tell_ib();
-		if (fds[0].revents & POLLIN) {
+		/* POLLERR alone means that the kernel could not report a
+		 * change. */
+		if (fds[0].revents) {
 			netlink_drain(fds[0].fd);
 			refresh_ports();
 		}

@@ -21,6 +21,7 @@
 
 #include "device/netif.h"
 #include "device/netlink.h"
+#include "util/shared.h"
 
 /* posted once for each event */
 static sem_t told;
@@ -310,6 +311,33 @@ static void changes_raise_events_and_are_seen(void **state)
 	netif_unwatch();
 }
 
+/* Does poll report changes of interfaces by POLLERR? */
+static shared_flag has_error;
+
+/* This function replaces that of the C library.  The kernel reports POLLERR
+ * without POLLIN if it had no memory for a message about a change. */
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	const struct timespec wait = {.tv_sec = timeout / 1000,
+				      .tv_nsec = timeout % 1000 * 1000000L};
+	int n = ppoll(fds, count, timeout < 0 ? NULL : &wait, NULL);
+
+	if (n > 0 && fds->revents && shared_load(&has_error))
+		fds->revents = POLLERR;
+	return n;
+}
+
+static void a_change_that_the_kernel_could_not_report_is_seen(void **state)
+{
+	netif_watch(on_port);
+	shared_store(&has_error, true);
+	set_address("10.9.8.5");
+	wait_for(DEVICE_EVENT_GIDS);
+	shared_store(&has_error, false);
+	netif_unwatch();
+	assert_true(is_local("::ffff:10.9.8.5"));
+}
+
 static void a_watch_ends_and_begins_again(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -413,6 +441,8 @@ int main(void)
 			a_program_without_stdin_gets_its_descriptors_back),
 		cmocka_unit_test(lo_alone_is_a_device_with_its_addresses),
 		cmocka_unit_test(changes_raise_events_and_are_seen),
+		cmocka_unit_test(
+			a_change_that_the_kernel_could_not_report_is_seen),
 		cmocka_unit_test(a_watch_ends_and_begins_again),
 		cmocka_unit_test(a_forked_child_watches_anew),
 		cmocka_unit_test(an_interrupted_dump_of_any_table_is_repeated),
