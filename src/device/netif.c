@@ -40,10 +40,16 @@ static shared_u32 version = 1;
 /* How long a fabric may take for each answer while the list of devices is
  * made. */
 #define FABRIC_PATIENCE_MS 60000
+/* When the interfaces are read again after a read that failed, for example
+ * because the process had no free descriptor. */
+#define RETRY_MS 1000
 
 static struct {
 	bool runs; /* netif_watch has started the thread */
 	pthread_t thread;
+	/* The first read of the interfaces failed.  Written before the thread
+	 * starts. */
+	bool is_stale;
 	int netlink_fd; /* the socket of netlink_watch; -1: none */
 	/* An eventfd that wakes the thread, which then ends or reports ib_news;
 	 * -1: none.  Written under the lock `ports`, since netif_set_port uses
@@ -272,19 +278,21 @@ static void tell_changes(const uint32_t *changes)
 		sysfs_refresh();
 }
 
-static void refresh_ports(void)
+/* Returns false if the interfaces cannot be read. */
+static bool refresh_ports(void)
 {
 	uint32_t changes[DEVICE_MAX];
 	struct netdev_scene scene;
 
 	if (netlink_read(&scene, false))
-		return; /* the next change reads all interfaces again */
+		return false;
 	lock_take(&ports);
 	netdev_update(&scene, devices, device_count, changes);
 	shared_store(&version, shared_own(&version) + 2);
 	lock_give(&ports);
 	netlink_free(&scene);
 	tell_changes(changes);
+	return true;
 }
 
 /* Returns the events of a port that the thread has not reported yet, and
@@ -353,6 +361,7 @@ static void *run_watch(void *number)
 		{.fd = watch.wake_fd, .events = POLLIN},
 	};
 	uint32_t mine = (uint32_t)(uintptr_t)number;
+	bool is_stale = watch.is_stale;
 	uint64_t count;
 
 	/* netif_unwatch stores `generation` before it writes to wake_fd, and
@@ -361,7 +370,7 @@ static void *run_watch(void *number)
 	 * have added to the eventfd, the thread ends and does not sleep again.
 	 * In another order netif_unwatch would wait for the thread for ever. */
 	while (shared_load(&generation) == mine) {
-		poll(fds, 2, -1);
+		poll(fds, 2, is_stale ? RETRY_MS : -1);
 		if (shared_load(&generation) != mine || !are_ours(fds))
 			break;
 		if (fds[1].revents &&
@@ -371,8 +380,9 @@ static void *run_watch(void *number)
 		 * change. */
 		if (fds[0].revents) {
 			netlink_drain(fds[0].fd);
-			refresh_ports();
+			is_stale = true;
 		}
+		is_stale = is_stale && !refresh_ports();
 	}
 	return NULL;
 }
@@ -421,7 +431,7 @@ void netif_watch(netif_on_port *port)
 	if (!is_ib()) {
 		watch.netlink_fd = fd_identity_note(netlink_watch());
 		/* Interfaces may have changed before the socket was opened. */
-		refresh_ports();
+		watch.is_stale = !refresh_ports();
 	}
 	watch.runs = (is_ib() || watch.netlink_fd >= 0) && watch.wake_fd >= 0 &&
 		     start_thread() == 0;

@@ -383,13 +383,22 @@ static bool is_chosen;
  * receive of such a dump subtracts 1, also below 0. */
 static int interrupted;
 
+/* How many more requests for a dump the kernel refuses. */
+static shared_u32 refused;
+
 /* These functions replace those of the C library.  The kernel sets
  * NLM_F_DUMP_INTR if a table has changed during its dump. */
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
 	const struct nlmsghdr *m = bytes;
 	const struct rtgenmsg *g = NLMSG_DATA(m);
+	uint32_t left = shared_load(&refused);
 
+	if (left) {
+		shared_store(&refused, left - 1);
+		errno = ENOBUFS;
+		return -1;
+	}
 	is_chosen = m->nlmsg_type == chosen.type &&
 		    g->rtgen_family == chosen.family;
 	return sendto(fd, bytes, len, flags, NULL, 0);
@@ -431,6 +440,23 @@ static void an_interrupted_dump_of_any_table_is_repeated(void **state)
 	interrupted = 0;
 }
 
+/* The second read fails, too. */
+static void interfaces_are_read_again_after_a_failed_read(void **state)
+{
+	netif_watch(on_port);
+	shared_store(&refused, 2);
+	set_address("10.9.8.4");
+	wait_for(DEVICE_EVENT_GIDS);
+	netif_unwatch();
+	assert_true(is_local("::ffff:10.9.8.4"));
+	shared_store(&refused, 2);
+	set_address("10.9.8.3");
+	netif_watch(on_port);
+	wait_for(DEVICE_EVENT_GIDS);
+	netif_unwatch();
+	assert_true(is_local("::ffff:10.9.8.3"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +472,7 @@ int main(void)
 		cmocka_unit_test(a_watch_ends_and_begins_again),
 		cmocka_unit_test(a_forked_child_watches_anew),
 		cmocka_unit_test(an_interrupted_dump_of_any_table_is_repeated),
+		cmocka_unit_test(interfaces_are_read_again_after_a_failed_read),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
