@@ -8,32 +8,42 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import system
-from system import PYTHON, expect, expect_ok
+from system import PYTHON, await_output, expect, expect_ok
 
 t = system.Suite(__doc__)
-LOOK = ("import os, socket; print(os.stat('/proc/self/ns/net').st_ino,"
+LOOK = ("import os, socket, sys; print(os.stat('/proc/self/ns/net').st_ino,"
         " *sorted(n for _, n in socket.if_nameindex()), os.geteuid(),"
-        " os.getegid())")
+        " os.getegid(), flush=True); sys.stdin.read()")
 OURS = os.stat("/proc/self/ns/net").st_ino
 # The user and group of the programs (Suite.unprivileged).
 USER, GROUP = (system.NOBODY, system.NOBODY) if system.is_root() else \
     (os.geteuid(), os.getegid())
 
 
+def start(*words, **options):
+    return t.start([t.adverb, "run", "--private", "--", *words], **options)
+
+
 def private(*words, **options):
-    return t.finish(t.start([t.adverb, "run", "--private", "--", *words],
-                            **options), system.HANG)
+    return t.finish(start(*words, **options), system.HANG)
 
 
 def one_of_its_own():
+    """Both programs run until both have printed: the kernel may give the number of
+    a namespace that has ended to a new one."""
+    programs = [start(PYTHON, "-c", LOOK, stdin=subprocess.PIPE)
+                for _ in range(2)]
+    for p in programs:
+        await_output(p, 1)
     seen = set()
-    for _ in range(2):
-        r = private(PYTHON, "-c", LOOK)
+    for p in programs:
+        r = t.finish(p, system.HANG)  # closes stdin
         if "no private network namespace" in r.output:
             raise system.Skip("no network namespace can be made")
         expect_ok(r)
