@@ -3,6 +3,7 @@
 """Tests that `adverb bench` measures, compares figures with goals, and draws
 plots.  No case depends on how fast the machine is."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -78,9 +79,10 @@ def unread(pid):
     has received and not yet read."""
     inodes = set()
     for fd in os.listdir("/proc/%d/fd" % pid):
-        target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
     with open("/proc/%d/net/tcp" % pid) as table:
         rows = [line.split() for line in table][1:]
     return [int(row[4].split(":")[1], 16) for row in rows
