@@ -4,6 +4,9 @@
 adverb looks: folders and links in /tmp, files for captures, an environment.
 The cases need two users, so only root can run them; other users skip them."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 
@@ -13,6 +16,11 @@ import system
 from system import HANG, expect
 
 ANNA, MALLORY = 65534, 65533
+
+# By these sysctls the kernel protects users' files in /tmp.  The lab sets them to 0,
+# so that the cases test adverb's own protection, and restores their values when it
+# ends: they are those of the whole machine, since no namespace has its own.
+GUARDS = ["fs.protected_symlinks", "fs.protected_regular"]
 
 # The script that sets up the lab, in mount and network namespaces of its own.
 # There the folders that all users share are empty; /mnt/build is the build tree;
@@ -31,7 +39,9 @@ mount -t tmpfs -o mode=1777 lab /dev/shm
 mount -t tmpfs -o mode=755 lab /run
 cd /
 N=$(stat -Lc %%i /proc/self/ns/net)
-sysctl -q -w fs.protected_symlinks=0 fs.protected_regular=0 2>/dev/null || :
+trap 'sysctl -q -w $2 2>/dev/null' EXIT
+trap 'exit 1' HUP INT PIPE TERM
+sysctl -q -w %s 2>/dev/null || :
 as() { # UID COMMAND: runs COMMAND as this user
 	who=$1
 	shift
@@ -41,7 +51,7 @@ evil() { # SCRIPT: runs SCRIPT as the hostile user
 	as %d env N="$N" sh -c "umask 0; $1"
 }
 set +e
-""" % (ANNA, MALLORY)
+""" % (ANNA, " ".join(name + "=0" for name in GUARDS), MALLORY)
 
 # A script that makes a folder of each name that the victim's runtime folder may have
 # in /tmp and /dev/shm.  In both places the script runs a command (%s), which puts
@@ -63,20 +73,47 @@ LOOK = "/mnt/build/tools/adverb run -- ls /sys/class/infiniband"
 t = system.Suite(__doc__)
 
 
-def lab(script):
-    """Runs @script as root in the lab.  Returns the Result."""
+def guards():
+    """Returns those of GUARDS that this kernel has, with their values, as arguments of
+    sysctl."""
+    found = []
+    for name in GUARDS:
+        with contextlib.suppress(FileNotFoundError), \
+                open("/proc/sys/" + name.replace(".", "/")) as f:
+            found.append("%s=%s" % (name, f.read().strip()))
+    return found
+
+
+BEFORE = guards()
+
+
+def need_root():
     if not system.is_root():
         raise system.Skip("only root can be two users")
+
+
+def lab(script):
+    """Runs @script as root in the lab.  Returns the Result."""
+    need_root()
     if subprocess.run(["unshare", "-mn", "true"], check=False,
                       stderr=subprocess.DEVNULL).returncode:
         raise system.Skip("no namespaces can be made")
     env = t.environment()
     del env["XDG_RUNTIME_DIR"]
     p = subprocess.Popen(
-        ["unshare", "-mn", "sh", "-c", LAB + script, "sh", t.build],
+        ["unshare", "-mn", "sh", "-c", LAB + script, "sh", t.build,
+         " ".join(BEFORE)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True, env=env, cwd="/")
-    return t.finish(p, HANG)
+    try:
+        return t.finish(p, HANG)
+    finally:
+        # A lab that is killed restores nothing.
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+        if guards() != BEFORE:
+            subprocess.run(["sysctl", "-q", "-w", *BEFORE], check=True)
 
 
 def names(victim, what):
@@ -225,6 +262,11 @@ def a_privileged_program():
     expect(r.output.count("opened 1") >= 5, "the program opens no device", r)
 
 
+def guards_are_restored():
+    need_root()
+    expect(guards() == BEFORE, "%s became %s" % (BEFORE, guards()))
+
+
 for words, body in (
         ("if others have taken all names, root has no tree and loses no file",
          no_name_left),
@@ -240,6 +282,8 @@ for words, body in (
         ("a capture goes to a file of one's own, and to no link of others",
          captures),
         ("a set-user-ID program writes nothing that its caller names",
-         a_privileged_program)):
+         a_privileged_program),
+        ("the kernel protects the files in /tmp as before",
+         guards_are_restored)):
     t.case(words, body)
 t.end()
