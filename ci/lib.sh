@@ -205,7 +205,8 @@ user_home() {
 	mkdir -p "$BUILD/results"
 	! is_root || chown -R $NOBODY:$NOBODY "$USER_HOME" "$USER_RUN" \
 		"$BUILD/results"
-	trap 'rm -rf "$USER_HOME" "$USER_RUN"' EXIT
+	# A second signal must not end rm.
+	trap 'trap "" INT TERM; rm -rf "$USER_HOME" "$USER_RUN"' EXIT
 }
 
 # as_user COMMAND...: runs a command as the user of drop[].

@@ -13,6 +13,7 @@ the build folder's parent: area, program, peer, result.
 
 import argparse
 import array
+import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 import traceback
 
@@ -127,6 +129,59 @@ def listens(port):
                    for line in f.readlines()[1:] + g.readlines()[1:])
 
 
+waiting = None  # the signals that wait for the end of uninterrupted(), if it runs
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """Delays end_early, which Python runs in the main thread.  An exception inside Popen
+    would leave a process that the suite does not know."""
+    global waiting
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting = []
+    try:
+        yield
+    finally:
+        came, waiting = waiting, None
+        for number in came[:1]:
+            end_early(number, None)
+
+
+def end_early(number, _):
+    """Ends this script by an exception, so that each `finally` and atexit run.  A
+    second signal, as `timeout` sends it besides the group's sender, does not
+    interrupt these.  After SIGINT Python ends by SIGINT, so that a shell ends, too."""
+    if waiting is not None:
+        waiting.append(number)
+        return
+    for each in signal.SIGINT, signal.SIGTERM:
+        signal.signal(each, lambda *_: None)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
+def catch_signals():
+    """Makes signals end this script by end_early, except for a SIGINT that its caller
+    ignores."""
+    signal.signal(signal.SIGTERM, end_early)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, end_early)
+
+
+def kill_groups(processes):
+    """Kills those of @processes that still run, each with its whole group."""
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            # The exception of a signal can leave a lock of Popen taken, for which
+            # wait() without a limit would wait for ever.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+
+
 class Suite:
     """The cases of one script, and what these cases share."""
 
@@ -159,7 +214,7 @@ class Suite:
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
         self.notes = []
-        self.started = []  # the processes of the case that runs
+        self.started = []  # processes that may still run
         if not self.options.list and not os.access(self.adverb, os.X_OK):
             sys.exit("%s is not built" % self.adverb)
         # This folder is HOME of the unprivileged processes, which also write captures
@@ -173,6 +228,15 @@ class Suite:
         if is_root():
             os.chown(self.tmp, NOBODY, NOBODY)
             os.chown(self.runtime, NOBODY, NOBODY)
+        atexit.register(self.clean_up)
+        catch_signals()
+
+    def clean_up(self):
+        """Ends what this suite has started and removes its folders, also if the suite
+        ends early."""
+        kill_groups(self.started)
+        for folder in self.runtime, self.tmp:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def path(self, name):
         return os.path.join(self.tmp, name)
@@ -210,13 +274,14 @@ class Suite:
         process.  @into: a function that puts words before the command that drops the
         privileges; these words run with the privileges of this script."""
         into = options.pop("into", lambda words: words)
-        process = subprocess.Popen(
-            into(self.unprivileged(with_report(argv))),
-            stdin=options.pop("stdin", subprocess.DEVNULL),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
-            start_new_session=True, env=options.pop("env", self.environment()),
-            **options)
-        self.started.append(process)
+        with uninterrupted():
+            process = subprocess.Popen(
+                into(self.unprivileged(with_report(argv))),
+                stdin=options.pop("stdin", subprocess.DEVNULL),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
+                start_new_session=True,
+                env=options.pop("env", self.environment()), **options)
+            self.started.append(process)
         return process
 
     def finish(self, process, timeout):
@@ -372,14 +437,12 @@ class Suite:
         """Runs @body.  If @body raises an exception, kills the processes that @body
         has started and that still run, each with its whole group: the next case may
         need their ports, and nobody else would end them."""
-        self.started = []
+        self.started = [p for p in self.started if p.poll() is None]
+        before = len(self.started)
         try:
             body()
         except BaseException:
-            for process in self.started:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+            kill_groups(self.started[before:])
             raise
 
     def case(self, name, body, area=None, program=None, peer="adverb"):
@@ -426,8 +489,6 @@ class Suite:
             table.write("\t".join((area, program, peer, result)) + "\n")
 
     def end(self):
-        for folder in self.runtime, self.tmp:
-            shutil.rmtree(folder, ignore_errors=True)
         if self.options.list:
             return
         print("%d passed, %d failed, %d skipped" %
