@@ -209,10 +209,27 @@ user_home() {
 	trap 'trap "" INT TERM; rm -rf "$USER_HOME" "$USER_RUN"' EXIT
 }
 
-# as_user COMMAND...: runs a command as the user of drop[].
+# as_user COMMAND...: runs a command as the user of drop[].  into[] has words that this
+# script's user runs before, with which the command enters namespaces.  alone[] has such
+# words, after find_alone.
+into=() alone=()
 as_user() {
-	env HOME="$USER_HOME" TMPDIR="$USER_HOME/tmp" \
+	"${into[@]}" env HOME="$USER_HOME" TMPDIR="$USER_HOME/tmp" \
 		XDG_RUNTIME_DIR="$USER_RUN" "${drop[@]}" "$@"
+}
+
+# Sets alone[] to the words that run a command in a network namespace of its own, where
+# there is no other broker, if such a namespace can be made.  For an ordinary user this
+# takes a user namespace, in which the user keeps the number and gets no capability.
+# There uid 65534 would be everyone's number (user_namespaces(7)).
+find_alone() {
+	local words=(unshare -n sh -c 'ip link set lo up && exec "$@"' sh)
+	is_root || words=(unshare -Un --map-current-user --keep-caps sh -c
+		'ip link set lo up && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"'
+		sh)
+	# shellcheck disable=SC2034 # other scripts use `alone`
+	[ "$(id -u)" = $NOBODY ] || ! "${words[@]}" true 2>/dev/null ||
+		alone=("${words[@]}")
 }
 
 # Prints the suites of tests/system, or those with the given names.  The modules
