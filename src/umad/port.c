@@ -324,7 +324,7 @@ static void say_lost(int err)
 	u_say("umad: umad_send fails with EIO: the fabric, a process of adverb "
 	      "fabric, has ended, or this program has replaced the socket of "
 	      "the port (%s); start the fabric again, and then this program",
-	      err ? strerror(err) : "the socket is closed");
+	      err ? strerror(err) : "only a part of the datagram was sent");
 }
 
 /* Says why a datagram with a MAD of `length` bytes was not sent.  err: as in
@@ -401,6 +401,22 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	return fail_with(EIO);
 }
 
+/* Receives a message with the flags of recv(2), without a wait.  Returns the
+ * message's length; -EIO: the fabric has ended; or another -errno. */
+static ssize_t receive_now(int fd, void *umad, size_t room, int flags)
+{
+	ssize_t n;
+
+	/* ECONNRESET: the fabric has ended, and has left messages unread.  The
+	 * last messages of the fabric follow. */
+	do
+		n = recv(fd, umad, room, flags | MSG_DONTWAIT);
+	while (n < 0 && errno == ECONNRESET);
+	if (n < 0)
+		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
+	return n ? n : -EIO; /* umad_recv says why */
+}
+
 /* Takes the next message if it fits in the buffer, which has room for a header
  * and *length bytes.  Returns the message's length; -ENOSPC: *length is now the
  * length of its MAD, and the message stays; -EWOULDBLOCK: there is no message;
@@ -409,25 +425,14 @@ static ssize_t take_message(int fd, void *umad, int *length)
 {
 	size_t room = sizeof(struct ib_user_mad) +
 		      (size_t)(*length > 0 ? *length : 0);
-	ssize_t n;
+	ssize_t n = receive_now(fd, umad, room, MSG_PEEK | MSG_TRUNC);
 
-	/* ECONNRESET: the fabric has ended, and has left messages unread.  The
-	 * last messages of the fabric follow. */
-	do {
-		n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-	} while (n < 0 && errno == ECONNRESET);
-	if (!n)
-		return -EIO; /* umad_recv says why */
 	if (n > 0 && (size_t)n > room) {
 		*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
 		return -ENOSPC;
 	}
 	/* a process that shares the socket may have taken the message */
-	if (n > 0)
-		n = recv(fd, umad, room, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
-	return n;
+	return n > 0 ? receive_now(fd, umad, room, 0) : n;
 }
 
 /* As take_message, for a handle; -EINVAL: another thread has closed the port.

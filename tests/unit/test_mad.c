@@ -439,6 +439,8 @@ static void serve_port(int listener)
 }
 
 static bool loses_message; /* another process takes each message that waits */
+/* the fabric that ends before a message is taken; 0: none */
+static pid_t ending_fabric;
 
 ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
@@ -447,9 +449,15 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 {
 	struct buffer taken;
+	siginfo_t ended;
 
 	if (loses_message && !(flags & MSG_PEEK))
 		__real_recv(fd, &taken, sizeof(taken), MSG_DONTWAIT);
+	if (ending_fabric && !(flags & MSG_PEEK)) {
+		kill(ending_fabric, SIGKILL);
+		waitid(P_PID, (id_t)ending_fabric, &ended, WEXITED | WNOWAIT);
+		ending_fabric = 0;
+	}
 	return __real_recv(fd, bytes, size, flags);
 }
 
@@ -467,6 +475,55 @@ static void a_message_that_another_process_takes_is_no_message(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	loses_message = false;
 	assert_int_equal(umad_close_port(port), 0);
+	end_fabric(fabric);
+}
+
+/* A fabric that ends before it has read all messages resets its sockets. */
+static void a_fabric_that_ends_leaves_its_last_message(void **state)
+{
+	pid_t fabric = start_fabric(serve_port);
+	struct buffer buffer = {0};
+	int length = sizeof(buffer.mad), port = umad_open_port("advib0", 1);
+
+	assert_true(port >= 0);
+	assert_int_equal(umad_send(port, 0, &buffer, length, 0, 0), 0);
+	ending_fabric = fabric;
+	assert_int_equal(umad_recv(port, &buffer, &length, 0), 0);
+	assert_int_equal(length, sizeof(buffer.mad));
+	assert_int_equal(umad_recv(port, &buffer, &length, 0), -EIO);
+	assert_int_equal(umad_close_port(port), 0);
+	end_fabric(fabric);
+}
+
+static int replaced_port;
+
+static void send_long_datagram(void)
+{
+	enum { LENGTH = 16 << 20 };
+	void *umad = calloc(1, umad_size() + LENGTH);
+
+	unsetenv("ADVERB_EXPLAIN");
+	assert_non_null(umad);
+	assert_int_equal(umad_send(replaced_port, 0, umad, LENGTH, 0, 0), -EIO);
+	free(umad);
+}
+
+/* A stream socket takes what its buffer has room for. */
+static void a_part_of_a_datagram_is_no_closed_socket(void **state)
+{
+	pid_t fabric = start_fabric(serve_port);
+	char text[512];
+	int ends[2];
+
+	replaced_port = umad_open_port("advib0", 1);
+	assert_true(replaced_port >= 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	assert_int_equal(dup2(ends[0], replaced_port), replaced_port);
+	said_by(send_long_datagram, text, sizeof(text));
+	assert_non_null(strstr(text, "only a part of the datagram was sent"));
+	close(ends[0]);
+	close(ends[1]);
+	umad_close_port(replaced_port);
 	end_fabric(fabric);
 }
 
@@ -610,6 +667,8 @@ int main(void)
 		cmocka_unit_test(a_port_that_does_not_exist_has_no_issm_path),
 		cmocka_unit_test(
 			a_message_that_another_process_takes_is_no_message),
+		cmocka_unit_test(a_fabric_that_ends_leaves_its_last_message),
+		cmocka_unit_test(a_part_of_a_datagram_is_no_closed_socket),
 		cmocka_unit_test(a_caught_signal_ends_umad_recv_and_umad_poll),
 		cmocka_unit_test(
 			a_thread_that_is_cancelled_leaks_no_connection),
