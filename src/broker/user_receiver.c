@@ -3,6 +3,7 @@
 
 #include "broker/cmproto.h"
 #include "broker/inside.h"
+#include "broker/poll_sparse.h"
 #include "broker/proto.h"
 #include "broker/refuse_full.h"
 #include "broker/user.h"
@@ -76,6 +77,7 @@ struct receiver_turn {
 	bool is_finishing[CONNS_MAX]; /* is_finishing of conn[i] */
 	/* polled[0]: wake_fd; polled[1 + i]: conn[i] */
 	struct pollfd polled[1 + CONNS_MAX];
+	struct pollfd room[1 + CONNS_MAX]; /* for poll_sparse_all */
 };
 
 struct user_receiver {
@@ -312,8 +314,8 @@ static bool take_turn(struct user_receiver *r, int wait_ms)
 	pthread_mutex_unlock(&r->lock);
 	if (closing)
 		close_all(r, closing);
-	else if (!is_done &&
-		 poll(t->polled, 1 + t->conns, patience_of(t, wait_ms)) >= 0)
+	else if (!is_done && poll_sparse_all(t->polled, t->room, 1 + t->conns,
+					     patience_of(t, wait_ms)) >= 0)
 		serve_turn(r);
 	return !is_done;
 }

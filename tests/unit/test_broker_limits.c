@@ -403,6 +403,41 @@ static void a_broker_polls_more_entries_than_its_limit_on_files(void **state)
 	run_in_child(watch_more_entries_than_files);
 }
 
+/* Polls all entries with this limit on open files; quiet has no event, and
+ * ready has one. */
+static void watch_with_limit(rlim_t limit, int quiet, int ready)
+{
+	struct pollfd p[FEW], room[FEW];
+	struct rlimit files;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	limit_files(limit, files.rlim_max);
+	for (int i = 0; i < FEW; i++)
+		p[i] = (struct pollfd){quiet, POLLIN, 0};
+	assert_int_equal(poll_sparse_all(p, room, FEW, 0), 0);
+	assert_int_equal(poll_sparse_all(p, room, FEW, -1), 0);
+	p[0].fd = p[FEW - 1].fd = ready;
+	assert_int_equal(poll_sparse_all(p, room, FEW, -1), limit ? 2 : 0);
+	for (int i = 0; i < FEW; i++)
+		assert_int_equal(p[i].revents,
+				 limit && p[i].fd == ready ? POLLIN : 0);
+}
+
+static void watch_more_files_than_the_limit(void)
+{
+	int quiet = eventfd(0, EFD_CLOEXEC), ready = eventfd(1, EFD_CLOEXEC);
+
+	for (rlim_t limit = 0; limit < FEW; limit++)
+		watch_with_limit(limit, quiet, ready);
+}
+
+/* A program in which the broker is a thread may lower the limit below the
+ * number of files that are open already. */
+static void a_broker_polls_more_files_than_a_lowered_limit(void **state)
+{
+	run_in_child(watch_more_files_than_the_limit);
+}
+
 #define QUESTIONS 40
 
 static void send_word(int fd, enum proto_kind kind, uint32_t value)
@@ -594,6 +629,8 @@ int main(void)
 		cmocka_unit_test(a_class_without_a_client_takes_no_share),
 		cmocka_unit_test(
 			a_broker_polls_more_entries_than_its_limit_on_files),
+		cmocka_unit_test(
+			a_broker_polls_more_files_than_a_lowered_limit),
 		cmocka_unit_test(
 			a_client_that_does_not_read_has_few_descriptors_in_flight),
 		cmocka_unit_test(a_connection_that_is_not_read_stays),

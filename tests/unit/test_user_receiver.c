@@ -433,6 +433,31 @@ static void the_spare_thread_is_made_when_a_descriptor_is_left(void **state)
 	assert_non_null(all.spare);
 }
 
+/* A program in which the broker is a thread may lower its limit on open files
+ * below the number of a user's connections. */
+static void messages_come_despite_a_lowered_limit(void **state)
+{
+	enum { CONNECTIONS = 4 };
+	struct end e[CONNECTIONS];
+	struct rlimit was, low;
+	uint32_t number;
+
+	for (uint32_t i = 0; i < CONNECTIONS; i++)
+		e[i] = connect_as(ANNA);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	low = (struct rlimit){2, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		assert_int_equal(send(e[i].client, &i, sizeof(i), 0), 4);
+		assert_int_equal(next_message(&e[i], &number, sizeof(number)),
+				 4);
+		assert_int_equal(number, i);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	for (uint32_t i = 0; i < CONNECTIONS; i++)
+		close_end(&e[i]);
+}
+
 /* Connections that are still open end when the broker ends. */
 static void threads_end_with_connections_open(void **state)
 {
@@ -465,6 +490,7 @@ int main(void)
 		cmocka_unit_test(a_refused_client_is_told_why),
 		cmocka_unit_test(
 			the_spare_thread_is_made_when_a_descriptor_is_left),
+		cmocka_unit_test(messages_come_despite_a_lowered_limit),
 		cmocka_unit_test(threads_end_with_connections_open),
 		cmocka_unit_test(
 			a_clock_that_is_set_back_does_not_prolong_the_end),
