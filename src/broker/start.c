@@ -8,6 +8,7 @@
 #include "broker/server.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
+#include "util/process.h"
 #include "util/remedy.h"
 #include "util/scm_rights.h"
 #include "util/shared.h"
@@ -71,8 +72,9 @@ struct starter {
 /* The facts that this copy of the code (start.h) has learnt of the brokers that
  * it started in this process. */
 static struct {
-	/* the process that has learnt these facts; a fork's child has not */
-	pid_t owner;
+	/* the process that has learnt these facts (process_number); a fork's
+	 * child has not */
+	uint64_t owner;
 	bool is_thread;	     /* adverbd has failed: a thread serves */
 	pid_t broker;	     /* the last broker, until it is lost; 0: none */
 	uint64_t started_ms; /* when that broker began to serve */
@@ -120,10 +122,10 @@ static void close_kept(int what, int fd)
 /* Clears `past` in a fork's child, which has started no broker yet. */
 static void renew_past(void)
 {
-	if (past.owner == getpid())
+	if (past.owner == process_number())
 		return;
 	memset(&past, 0, sizeof(past));
-	past.owner = getpid();
+	past.owner = process_number();
 }
 
 /* Returns the pause, in milliseconds, after a life of life_ms milliseconds, the
@@ -147,7 +149,7 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	renew_past();
 	/* The caller names the process that called listen last: the broker, or
 	 * still this process. */
-	if (!past.broker || (broker != past.broker && broker != past.owner))
+	if (!past.broker || (broker != past.broker && broker != getpid()))
 		return;
 	past.brief = life_ms < BRIEF_MS ? past.brief + 1 : 0;
 	past.broker = 0;
@@ -273,7 +275,7 @@ static int fork_broker(struct starter *s)
 
 void start_drop(struct start *s)
 {
-	if (s->owner && s->owner == getpid()) {
+	if (s->owner && s->owner == process_number()) {
 		close_kept(KEPT_OURS, s->status_fd);
 		close_kept(KEPT_LISTEN, s->listen_fd);
 	}
@@ -616,7 +618,7 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	if (fd < 0)
 		return fd;
 	s->listen_fd = fd;
-	s->owner = getpid();
+	s->owner = process_number();
 	s->began_ms = now_ms;
 	/* Other processes wait for patience_ms, which is longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;

@@ -44,7 +44,8 @@
 /* A start of a broker that is under way; all 0: no start is under way.  In the
  * child of a fork, owner is another process, and no start is under way. */
 struct start {
-	pid_t owner;   /* the process that has these descriptors; 0: none */
+	/* the process that has these descriptors (process_number); 0: none */
+	uint64_t owner;
 	int listen_fd; /* the listener, which adverbd inherits */
 	int status_fd; /* the status socket, to be polled for POLLIN */
 	pid_t broker;  /* the pid of adverbd; 0: it is not visible */

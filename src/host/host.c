@@ -35,6 +35,7 @@
 #include "util/fd_table.h"
 #include "util/map.h"
 #include "util/monotonic.h"
+#include "util/process.h"
 #include "util/random.h"
 #include "util/remedy.h"
 
@@ -47,7 +48,8 @@
 #define FILES_FEW	 6	  /* look_for_files warns if fewer are left */
 
 static struct host *the_host;
-static int the_owner; /* the process that made the_host, or is making it */
+/* the process that made the_host, or is making it (process_number); 0: none */
+static uint64_t the_owner;
 static struct lock host_once;
 static int once_cancel; /* the cancel state from before host_once was taken */
 
@@ -291,7 +293,7 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	memset(h, 0, sizeof(*h));
-	h->pid = getpid();
+	h->process = process_number();
 	h->users = 1;
 	env_check();
 	lock_init(&h->ctx);
@@ -345,9 +347,9 @@ struct host *host_get(const struct host_sink *sink)
 	struct host *h;
 
 	take_shielded(&host_once, &once_cancel);
-	if (the_owner && the_owner != getpid())
+	if (the_owner && the_owner != process_number())
 		leave_behind();
-	the_owner = getpid();
+	the_owner = process_number();
 	if (the_host)
 		the_host->users++;
 	else
@@ -362,7 +364,7 @@ struct host *host_get(const struct host_sink *sink)
  * the host. */
 __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
-	if (the_owner != getpid() || !lock_try(&host_once))
+	if (the_owner != process_number() || !lock_try(&host_once))
 		return;
 	if (the_host)
 		progress_quit(&the_host->progress);
@@ -402,7 +404,7 @@ void host_put(struct host *h)
 
 bool host_is_ours(const struct host *h)
 {
-	return h->pid == getpid();
+	return h->process == process_number();
 }
 
 struct hca *host_hca(struct host *h)

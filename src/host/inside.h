@@ -12,8 +12,9 @@
 
 /* The adapter of a process. */
 struct host {
-	/* the process that made this struct, not its forked child */
-	int pid;
+	/* the process that made this struct, not its forked child
+	 * (process_number) */
+	uint64_t process;
 	uint32_t users; /* calls of host_get without a host_put yet */
 	struct arena_map map;
 	struct space_self space;

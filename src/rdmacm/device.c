@@ -5,6 +5,7 @@
 #include "rdmacm/object.h"
 
 #include "device/device.h"
+#include "util/process.h"
 #include "verbs/iwarp.h"
 #include "verbs/release.h"
 
@@ -24,9 +25,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICE_MAX];
 static int count;
-/* The process that opened the devices.  A forked child opens the devices again.
- */
-static pid_t owner;
+/* The process that opened the devices (process_number).  A forked child opens
+ * the devices again. */
+static uint64_t owner;
 
 /* Runs in a forked child, where the thread that held a lock may not exist. */
 static void after_fork(void)
@@ -131,8 +132,8 @@ int r_devices(void)
 	 * files. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
-	if (owner != getpid() || !count) {
-		owner = getpid();
+	if (owner != process_number() || !count) {
+		owner = process_number();
 		count = 0;
 		err = check_verbs();
 		if (!err)

@@ -27,6 +27,7 @@
 #include "broker/dial.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
+#include "util/process.h"
 #include "util/shared.h"
 
 #define PATIENCE_MS 30000u /* how long a call waits for its answer */
@@ -42,7 +43,7 @@ static shared_u32 thread_number;
 /* redial_broker is in dial_open, without r_lock: dial_broker does not connect
  * meanwhile. */
 static bool is_dialling;
-static pid_t owner;	     /* the process that opened the connection */
+static uint64_t owner;	     /* the process that opened the connection */
 static uint32_t last_serial; /* cmproto.serial of the last message sent */
 /* Incremented when a call that got -EPIPE may ask again: by redial_broker and
  * end_fabric, and by dial_broker if the program has closed the connection. */
@@ -593,14 +594,15 @@ static int dial_broker(void)
 {
 	int err, fd;
 
-	if (owner != getpid()) { /* a forked child drops its parent's state */
+	/* a forked child drops its parent's state */
+	if (owner != process_number()) {
 		fd_identity_close(broker_fd);
 		broker_fd = -1;
 		r_ib_forget();
 		r_table_reset();
 		r_last_event_forget();
 		is_dialling = false;
-		owner = getpid();
+		owner = process_number();
 	}
 	if (broker_fd >= 0 && fd_identity_holds(broker_fd))
 		return 0;
@@ -702,10 +704,10 @@ static bool begin_call(struct r_id *id, const struct timespec *until)
 {
 	int waited = 0;
 
-	while (id->caller == getpid() && !waited)
+	while (id->caller == process_number() && !waited)
 		waited = wait_until(until);
 	if (!waited)
-		id->caller = getpid();
+		id->caller = process_number();
 	return !waited;
 }
 
@@ -765,7 +767,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	r_take();
 	/* A forked child has no pending requests: the table is its parent's
 	 * until dial_broker empties it. */
-	while (r_table_is_full(kind) && owner == getpid())
+	while (r_table_is_full(kind) && owner == process_number())
 		pthread_cond_wait(&r_changed, &r_lock);
 	err = post_message(m, kind, id->handle);
 	if (!err || err == -EPIPE) {
@@ -781,7 +783,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 void r_await_calls(const struct r_id *id)
 {
-	while (id->caller == getpid())
+	while (id->caller == process_number())
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 

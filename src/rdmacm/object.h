@@ -167,10 +167,10 @@ struct r_id {
 	struct r_device *device; /* NULL: the id has no device yet */
 	bool is_sync;		 /* the id owns its channel */
 	struct r_state state;
-	/* The PID of the process that has a thread in r_call for the id; 0:
-	 * there is no such thread.  A forked child copies the id, but not that
-	 * thread. */
-	pid_t caller;
+	/* The number (process_number) of the process that has a thread in
+	 * r_call for the id; 0: there is no such thread.  A forked child copies
+	 * the id, but not that thread. */
+	uint64_t caller;
 	uint32_t backlog; /* of the first rdma_listen; 0: the broker chooses */
 	/* InfiniBand: how long each question about an IPoIB interface waits for
 	 * the fabric's answer, in ms; 0: as long as r_call. */

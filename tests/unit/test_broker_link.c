@@ -2,6 +2,7 @@
 /* host/broker_link: a process asks the broker about other processes, also when
  * the broker does not read, or refuses the process. */
 #include "brokers.h"
+#include "own_pids.h"
 #include "said_by.h"
 
 #include "engine/inside.h"
@@ -488,6 +489,35 @@ static void a_question_without_an_answer_is_asked_again(void **state)
 	end_link(fds);
 }
 
+static void ignore_event(const struct engine_event *e)
+{
+}
+
+/* Runs as the first process of a PID namespace. */
+static bool first_child_has_no_host(void)
+{
+	const struct host_sink sink = {.event = ignore_event};
+	struct host *h = host_get(&sink);
+	pid_t child;
+	int status;
+
+	if (!h || !host_is_ours(h) || unshare(CLONE_NEWPID))
+		return false;
+	child = fork();
+	if (!child)
+		_exit(getpid() != 1 || host_is_ours(h));
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+static void the_first_process_of_a_namespace_has_no_host(void **state)
+{
+	int status = own_pids_run(first_child_has_no_host);
+
+	if (own_pids_lack(status))
+		SKIP_FOR("no PID namespace of our own");
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +534,7 @@ int main(void)
 			an_ended_connection_answers_for_no_other_queue_pair),
 		cmocka_unit_test(
 			a_question_of_an_earlier_connection_delays_the_next),
+		cmocka_unit_test(the_first_process_of_a_namespace_has_no_host),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -6,6 +6,7 @@
  * free.  ADVERB_BROKER names adverbd.
  */
 #include "brokers.h"
+#include "own_pids.h"
 
 #include "broker/client.h"
 #include "broker/dial.h"
@@ -440,32 +441,6 @@ static bool report_is_of_no_number(void)
 	       !strncmp(said, want, strlen(want));
 }
 
-/* Runs `body` in a PID namespace of its own.  Returns the status of waitpid: 0
- * if `body` returns true; exit status 77 if no namespace can be made. */
-static int run_in_pid_namespace(bool (*body)(void))
-{
-	pid_t parent = getpid(), pid = fork();
-	int status;
-
-	if (!pid) {
-		test_begin_child(parent);
-		/* the namespace is for the children of this process */
-		if (unshare(CLONE_NEWPID))
-			_exit(77);
-		pid = fork();
-		if (!pid)
-			_exit(!body());
-		_exit(pid < 0 || waitpid(pid, &status, 0) != pid || status);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static bool is_skipped(int status)
-{
-	return WIFEXITED(status) && WEXITSTATUS(status) == 77;
-}
-
 static void the_report_names_a_broker_of_another_pid_namespace(void **state)
 {
 	pid_t broker = begin_other_version();
@@ -474,10 +449,10 @@ static void the_report_names_a_broker_of_another_pid_namespace(void **state)
 	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
 		usleep(1000);
 	close(fd);
-	status = run_in_pid_namespace(report_is_of_no_number);
+	status = own_pids_run(report_is_of_no_number);
 	end_broker(broker);
 	waitpid(broker, NULL, 0);
-	if (is_skipped(status))
+	if (own_pids_lack(status))
 		SKIP_FOR("no PID namespace can be made");
 	assert_int_equal(status, 0);
 }
@@ -485,10 +460,10 @@ static void the_report_names_a_broker_of_another_pid_namespace(void **state)
 static void a_late_broker_of_another_pid_namespace_has_no_number(void **state)
 {
 	int listener = listen_there(); /* never answers */
-	int status = run_in_pid_namespace(lateness_is_of_no_number);
+	int status = own_pids_run(lateness_is_of_no_number);
 
 	close(listener);
-	if (is_skipped(status))
+	if (own_pids_lack(status))
 		SKIP_FOR("no PID namespace can be made");
 	assert_int_equal(status, 0);
 }
@@ -622,12 +597,12 @@ static void the_end_of_a_process_that_is_not_visible_is_seen(void **state)
 		test_begin_child(parent);
 		connect_and_end();
 	}
-	status = run_in_pid_namespace(sees_the_end_of_a_process);
+	status = own_pids_run(sees_the_end_of_a_process);
 	close(unseen.listener);
 	close(unseen.go[1]);
 	close(unseen.hold[1]);
 	waitpid(pid, NULL, 0);
-	if (is_skipped(status))
+	if (own_pids_lack(status))
 		SKIP_FOR("no PID namespace can be made");
 	assert_int_equal(status, 0);
 }
