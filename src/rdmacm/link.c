@@ -12,7 +12,6 @@
 #include "rdmacm/ib.h"
 #include "rdmacm/last_event.h"
 #include "rdmacm/link_table.h"
-#include "rdmacm/link_thread.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,25 +27,22 @@
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "util/process.h"
-#include "util/shared.h"
 
 #define PATIENCE_MS 30000u /* how long a call waits for its answer */
 #define SEEK_MS	    1000   /* the longest pause between two attempts */
+/* After how long the thread that reads broker_fd looks whether the program has
+ * closed that descriptor.  The thread's recvmmsg keeps the connection open, and
+ * the broker keeps the connection's ports, until recvmmsg returns. */
+#define LOOK_MS 1000
 
 static int broker_fd = -1; /* -1: there is no connection */
-/*
- * The number of the thread that reads broker_fd; a thread with another number
- * ends.  Stored under r_lock, and loaded without r_lock.  The accesses order
- * nothing else: the thread has its descriptor in a variable of its own.
- */
-static shared_u32 thread_number;
 /* redial_broker is in dial_open, without r_lock: dial_broker does not connect
  * meanwhile. */
 static bool is_dialling;
 static uint64_t owner;	     /* the process that opened the connection */
 static uint32_t last_serial; /* cmproto.serial of the last message sent */
 /* Incremented when a call that got -EPIPE may ask again: by redial_broker and
- * end_fabric, and by dial_broker if the program has closed the connection. */
+ * end_fabric. */
 static uint32_t dials;
 
 #define CLOSED                                                                 \
@@ -318,7 +314,8 @@ static void revive_all(int fd)
 		revive_id(fd, r_table_id(list_pop_head(&last)));
 	ask_pending(fd);
 	release_again(fd);
-	limit_waits(fd, 0);
+	limit_wait(fd, SO_SNDTIMEO, 0);
+	limit_wait(fd, SO_RCVTIMEO, LOOK_MS);
 }
 
 static void tell_word(enum client_word word, const char *sentence)
@@ -367,21 +364,13 @@ static int seek_broker(void)
 	return fd;
 }
 
-/* Under r_lock: returns whether the thread with this number reads the present
- * connection, by fd.  dial_broker may have opened another connection, which may
- * have the same descriptor and which another thread reads. */
-static bool is_current(int fd, uint32_t number)
-{
-	return broker_fd == fd && number == shared_own(&thread_number);
-}
-
 /*
  * Replaces the connection that broke.  Returns the new descriptor, or -1 if no
  * id needs a broker, or another thread has connected first.  dial_open is
  * called without r_lock: it may take long, and calls that need no broker take
  * r_lock too.
  */
-static int redial_broker(int old, uint32_t number)
+static int redial_broker(int old)
 {
 	char why[START_SENTENCE];
 	int fd = -1, err;
@@ -390,10 +379,6 @@ static int redial_broker(int old, uint32_t number)
 	/* Posts the withheld events now: this thread, which would post them
 	 * later, may wait long for a broker, or end. */
 	r_last_event_end(NULL);
-	if (!is_current(old, number)) {
-		r_give();
-		return -1;
-	}
 	r_table_fail_waiters();
 	broker_fd = -1;
 	fd_identity_close(old);
@@ -423,14 +408,13 @@ static int redial_broker(int old, uint32_t number)
  * next call.  *dialled_ms is the time at which the last connection was opened;
  * the function stores the time of the new connection there.
  */
-static int redial_calmly(int old, uint32_t number, uint64_t *dialled_ms,
-			 int *pause_ms)
+static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 {
 	if (monotonic_ms() - *dialled_ms >= SEEK_MS)
 		*pause_ms = 0;
 	poll(NULL, 0, *pause_ms);
 	*pause_ms = *pause_ms < SEEK_MS / 2 ? 2 * *pause_ms + 1 : SEEK_MS;
-	old = redial_broker(old, number);
+	old = redial_broker(old);
 	*dialled_ms = monotonic_ms();
 	return old;
 }
@@ -447,27 +431,23 @@ static void end_fabric(void)
 
 /* The fabric has closed the connection `old`: ends all ids.  Returns -1, which
  * ends the thread. */
-static int lose_fabric(int old, uint32_t number)
+static int lose_fabric(int old)
 {
 	r_take();
 	r_last_event_end(NULL);
-	if (is_current(old, number)) {
-		broker_fd = -1;
-		fd_identity_close(old);
-		end_fabric();
-	}
+	broker_fd = -1;
+	fd_identity_close(old);
+	end_fabric();
 	r_give();
 	return -1;
 }
 
 /* The connection `old` has ended.  Returns the descriptor that the thread reads
  * next; -1: the thread ends. */
-static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
-			int *pause_ms)
+static int replace_link(int old, uint64_t *dialled_ms, int *pause_ms)
 {
-	return r_ib_is_used()
-		       ? lose_fabric(old, number)
-		       : redial_calmly(old, number, dialled_ms, pause_ms);
+	return r_ib_is_used() ? lose_fabric(old)
+			      : redial_calmly(old, dialled_ms, pause_ms);
 }
 
 /* Waits at most a millisecond for a message of the broker.  Returns false if
@@ -513,8 +493,7 @@ static bool take_messages(const struct cm_inbox *in, int n)
 
 static void *run_thread(void *arg)
 {
-	uint32_t number = r_thread_number(arg);
-	int fd = r_thread_fd(arg), pause_ms = 0;
+	int fd = (int)(intptr_t)arg, pause_ms = 0;
 	uint64_t dialled_ms = monotonic_ms();
 	struct cm_inbox in;
 	/* Events may be withheld: revive_all, too, handles messages. */
@@ -522,7 +501,7 @@ static void *run_thread(void *arg)
 	int n;
 
 	cm_inbox_init(&in);
-	while (fd >= 0 && number == shared_load(&thread_number)) {
+	while (fd >= 0) {
 		if (waits && !has_message(fd)) {
 			waits = r_last_event_serve(false);
 			continue;
@@ -532,13 +511,13 @@ static void *run_thread(void *arg)
 		n = fd_identity_holds(fd)
 			    ? cm_inbox_receive(&in, fd, MSG_WAITFORONE)
 			    : 0;
-		/* After ECONNRESET earlier messages can still be read. */
-		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
+		/* EAGAIN: no message has come for LOOK_MS.  After ECONNRESET
+		 * earlier messages can still be read. */
+		if (n < 0 &&
+		    (errno == EINTR || errno == EAGAIN || errno == ECONNRESET))
 			continue;
-		if (number != shared_load(&thread_number))
-			break;
 		if (n <= 0) {
-			fd = replace_link(fd, number, &dialled_ms, &pause_ms);
+			fd = replace_link(fd, &dialled_ms, &pause_ms);
 			waits = true;
 			continue;
 		}
@@ -561,8 +540,7 @@ static int start_thread(int fd)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, run_thread,
-			     r_thread_pack(shared_own(&thread_number), fd));
+	err = pthread_create(&thread, NULL, run_thread, (void *)(intptr_t)fd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return -err;
@@ -604,23 +582,10 @@ static int dial_broker(void)
 		is_dialling = false;
 		owner = process_number();
 	}
-	if (broker_fd >= 0 && fd_identity_holds(broker_fd))
-		return 0;
-	if (broker_fd >= 0) {
-		/* The program has closed the descriptor.  The new number ends
-		 * a thread that still blocks in recv, when recv returns. */
-		fd_identity_close(broker_fd); /* removes the mark */
-		broker_fd = -1;
-		shared_store(&thread_number, shared_own(&thread_number) + 1);
-		if (r_ib_is_used()) {
-			end_fabric();
-		} else {
-			/* No answer comes by the old connection: the waiters of
-			 * r_call ask again. */
-			r_table_fail_waiters();
-			dials++;
-		}
-	}
+	/* If the program has closed the descriptor, the thread connects again,
+	 * within LOOK_MS: until then the broker refuses the ports. */
+	if (broker_fd >= 0)
+		return fd_identity_holds(broker_fd) ? 0 : -EPIPE;
 	if (is_dialling)
 		return -EPIPE;
 	err = r_ib_is_used() ? r_ib_dial(&fd) : open_link(&fd);

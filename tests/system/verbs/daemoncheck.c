@@ -313,6 +313,24 @@ static int process_opens_anew(void)
 	return process_destroys_objects() || work_anew() || files_changed();
 }
 
+/* The library connects to the broker again, and gets the id's port back. */
+static int process_keeps_its_port(void)
+{
+	struct held h;
+	uint16_t port;
+
+	if (!take_all(&h))
+		return tell_failure(OPENING);
+	port = rdma_get_src_port(h.id);
+	become_daemon();
+	if (rdma_listen(h.id, 1))
+		return tell_failure("rdma_listen");
+	if (!port || rdma_get_src_port(h.id) != port)
+		return tell_failure("keeping the port");
+	give_all(&h);
+	return files_changed() != 0;
+}
+
 /* The program opens sockets under the numbers of adverb's sockets.  The library
  * must not receive the data that comes to the program's sockets. */
 static int process_opens_sockets(void)
@@ -580,6 +598,7 @@ CASE(child_opens_anew)
 CASE(child_destroys_objects)
 CASE(process_destroys_objects)
 CASE(process_opens_anew)
+CASE(process_keeps_its_port)
 CASE(process_opens_sockets)
 CASE(process_opens_listeners)
 CASE(process_gets_fatal_event)
@@ -600,6 +619,8 @@ int main(int argc, char **argv)
 		run_process_destroys_objects);
 	check_run("a process that closed all descriptors opens a device anew",
 		  run_process_opens_anew);
+	check_run("a process that closed all descriptors listens at its port",
+		  run_process_keeps_its_port);
 	check_run("data for the program's sockets is left to the program",
 		  run_process_opens_sockets);
 	check_run(
