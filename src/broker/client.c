@@ -662,12 +662,11 @@ bool client_page_of(struct client *c, uint32_t class, const void **page)
 {
 	struct proto m = {.kind = PROTO_PAGE, .value = class};
 
-	*page = NULL;
-	if (!class || class > STEER_CLASS_MAX)
-		return true;
 	if (!c->pages)
 		c->pages = peer_pages_new();
-	if (!c->pages || peer_pages_find(c->pages, class, page))
+	if (!class || class > STEER_CLASS_MAX || !c->pages)
+		return !*page;
+	if (peer_pages_find(c->pages, class, page))
 		return true;
 	if (c->state == CLIENT_UP && peer_pages_is_due(c->pages, class) &&
 	    !client_send_message(c, &m, NULL))

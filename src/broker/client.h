@@ -281,13 +281,17 @@ void *client_page(const struct client *c);
  * relay. */
 int client_new_relay(struct client *c);
 /*
- * Finds the page of another class of this namespace, for reading; the page is
- * valid until client_close.  Never waits.  False: the page is not known yet;
- * the caller calls again, after client_turn has taken the broker's answer.
+ * Finds the page of another class of this namespace, for reading.  Before the
+ * call, *page is the page that the caller has of the class, or NULL.  A caller
+ * that has a page asks whether the class has another one now.  A page is valid
+ * until client_close, or until a call with the page that has replaced it.
+ * Never waits.  False: the page is not known yet, or the class has no other
+ * page than *page; the caller calls again, after client_turn has taken the
+ * broker's answer.
  * True with *page NULL: the class has no owner, or its owner is of another
  * user, or there is no memory; the next call asks the broker again.  For class
- * 0 and classes above STEER_CLASS_MAX, which no process has, always returns
- * true with *page NULL.
+ * 0 and classes above STEER_CLASS_MAX, which no process has, the caller has no
+ * page, and the call returns true.
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
 /* Takes ownership of folder_fd, and gives that folder to each broker of this

@@ -17,10 +17,11 @@ struct peer_pages *peer_pages_new(void);
 /* Unmaps all pages.  NULL is allowed. */
 void peer_pages_free(struct peer_pages *p);
 /*
- * Finds the page of a class, at most STEER_CLASS_MAX.  True with *page: the
- * page is mapped until peer_pages_free.  True with *page NULL: the last answer
- * of the broker brought no page; the next call returns false.  False: the page
- * is not known.
+ * Finds the page of a class, at most STEER_CLASS_MAX.  Before the call, *page
+ * is the page that the caller has, or NULL.  True with *page: the page is
+ * mapped until peer_pages_free, or until a call with the page that has replaced
+ * it.  True with *page NULL: the last answer of the broker brought no page; the
+ * next call returns false.  False: no other page than *page is known.
  */
 bool peer_pages_find(struct peer_pages *p, uint32_t class, const void **page);
 /* May the caller ask the broker for the page of a class?  True: no question
@@ -30,8 +31,8 @@ bool peer_pages_is_due(const struct peer_pages *p, uint32_t class);
  * STEER_CLASS_MAX. */
 void peer_pages_asked(struct peer_pages *p, uint32_t class);
 /* Takes the broker's answer about a class.  fd: a descriptor of the page, which
- * stays the caller's; -1: there is no page.  Ignores an answer if no question
- * about the class is open.  p may be NULL. */
+ * stays the caller's; -1: there is no page, and a page that is known stays.
+ * Ignores an answer if no question about the class is open.  p may be NULL. */
 void peer_pages_take(struct peer_pages *p, uint32_t class, int fd);
 /* Forgets the open questions, since the broker that was asked is gone.  p may
  * be NULL. */

@@ -66,6 +66,14 @@ static void begin_credit(struct credit *c)
 	c->since = c->sent;
 }
 
+/* Returns the number of the page's owner, which the broker may store at any
+ * time.  Relaxed: no other access needs an order with this load, since wrong
+ * numbers of a page can only make this sender slower or faster. */
+static uint64_t load_generation(const struct credit_page *p)
+{
+	return __atomic_load_n(&p->generation, __ATOMIC_RELAXED);
+}
+
 /* Sets the count of sent bytes to that of drained bytes, if no packet can be in
  * flight (`over`), if the page has another owner, or if the receiver has
  * drained more bytes than were sent. */
@@ -75,12 +83,10 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	bool over = !c->unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
 		    shared_load(&p->empties) - c->mark - EMPTY_LOOKS <
 			    UINT32_MAX / 2;
-	/* The broker may store a new number at any time.  The number is loaded
-	 * once: a second load could find a newer number, which c->generation
-	 * would then have without a new begin of the count.  Relaxed: no other
-	 * access needs an order with this load, since wrong numbers of a page
-	 * can only make this sender slower or faster. */
-	uint64_t generation = __atomic_load_n(&p->generation, __ATOMIC_RELAXED);
+	/* The number is loaded once: a second load could find a newer number,
+	 * which c->generation would then have without a new begin of the
+	 * count. */
+	uint64_t generation = load_generation(p);
 	bool is_another = generation != c->generation;
 
 	c->generation = generation;
@@ -168,23 +174,41 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
 	return out < c->share ? (c->share - out) / buffer_cost(bytes) : 0;
 }
 
+/* Could the class of the receiver have another page now?  A page that its class
+ * has no more shows the capacity 0, or shows no growth of `drained`. */
+static bool is_doubtful(const struct credit *c, uint64_t now_ns)
+{
+	if (c->is_off)
+		return false;
+	return !shared_load(&c->page->capacity) ||
+	       (c->stalled_ns && now_ns - c->stalled_ns > PAGE_NS);
+}
+
+/* Asks for the page if the last question is older than pause_ns. */
+static bool ask_for_page(struct credit *c, uint64_t pause_ns, uint64_t now_ns)
+{
+	if (now_ns - c->asked_ns <= pause_ns)
+		return false;
+	c->asked_ns = now_ns;
+	return true;
+}
+
 bool credit_waits(struct credit *c, const struct credit_want *want,
 		  uint64_t now_ns, bool *ask)
 {
 	uint64_t most_ns = bits_max_u64(want->patience_ns, PAGE_NS);
 	bool waits;
 
-	*ask = false;
-	if (c->page)
+	if (c->page) {
+		*ask = is_doubtful(c, now_ns) &&
+		       ask_for_page(c, PAGE_NS, now_ns);
 		return false;
+	}
 	if (!c->first_ns)
 		c->first_ns = now_ns;
 	waits = !c->has_none && !c->is_off && now_ns - c->first_ns < most_ns &&
 		c->sent + buffer_cost(want->bytes) > NO_PAGE_BYTES;
-	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
-		c->asked_ns = now_ns;
-		*ask = true;
-	}
+	*ask = ask_for_page(c, waits ? ASK_NS : ASK_AGAIN_NS, now_ns);
 	return waits;
 }
 
@@ -197,6 +221,9 @@ uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns)
 
 void credit_page_is(struct credit *c, const struct credit_page *page)
 {
+	/* the pages of two owners may have the same generation */
+	if (c->page && page && page != c->page)
+		c->generation = ~load_generation(page);
 	c->page = page;
 	c->has_none = !page;
 }

@@ -27,6 +27,9 @@
  * their patience (credit_want), whichever is longer.  Another process writes
  * the page, so the page is input: wrong numbers can only make this sender
  * slower or faster.
+ * The receiver may end, and its class may later get another page.  So a sender
+ * that has had no room for a second, or finds the capacity 0, asks the broker
+ * for the page again, once a second.
  * There is no limit for a receiver that has no page.  A receiver that does not
  * use credits (engine_without) has a page with the capacity 0, and there is no
  * limit for it either.
@@ -180,14 +183,15 @@ bool credit_has_room(struct credit *c, uint32_t us,
  * call of credit_has_room has found.  @us: the class of this process. */
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
 /* Must the packet wait because the receiver's page is not known yet?  If *ask
- * is set to true, the caller now asks for the page (engine_wants_page). */
+ * is set to true, the caller now asks for the page (engine_wants_page): the
+ * page is not known, or the receiver's class may have another page now. */
 bool credit_waits(struct credit *c, const struct credit_want *want,
 		  uint64_t now_ns, bool *ask);
 /* Returns after how many ns a sender without room looks again.  The time grows
  * with the wait. */
 uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
-/* Sets the receiver's page, which is borrowed; NULL: the receiver has none, and
- * packets to it do not wait any more. */
+/* Sets the receiver's page, which is borrowed, in place of the one that c has;
+ * NULL: the receiver has none, and packets to it do not wait any more. */
 void credit_page_is(struct credit *c, const struct credit_page *page);
 /* Called when a frame to c's receiver was made, which is not sent yet. */
 void credit_made(struct credit *c);

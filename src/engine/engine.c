@@ -375,6 +375,13 @@ static void activate_starved(struct engine *e)
 		list_push_tail(&e->ibt.active, n);
 }
 
+const struct credit_page *engine_page_of(const struct engine *e, uint32_t qpn)
+{
+	const struct credit *c = engine_credit_of(e, qpn);
+
+	return c ? c->page : NULL;
+}
+
 void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 {
 	struct credit *c = engine_credit_of(e, qpn);

@@ -145,17 +145,22 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q);
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
-/* Answers engine_wants_page.  @page: the page of the process that has qpn; the
- * page outlives the engine.  NULL: the process has no page, and the engine does
- * not wait for one any more. */
+/* Returns the page that the engine has of the process that has qpn; NULL:
+ * none. */
+const struct credit_page *engine_page_of(const struct engine *e, uint32_t qpn);
+/* Answers engine_wants_page.  @page: the page of the process that has qpn, in
+ * place of the one that the engine has; the page outlives the engine, or its
+ * replacement.  NULL: the process has no page, and the engine does not wait for
+ * one any more. */
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
 /* Tells the engine that the receive socket joins datagrams (GRO) from now
  * on. */
 void engine_joins(struct engine *e);
-/* Returns, once, a QPN of a process whose page the engine needs; 0: it needs
- * none.  Until the call of engine_page, but at most for a limited time, the
- * engine sends that process only 16 KiB (credit.h). */
+/* Returns, once, a QPN of a process whose page the engine needs, or whose class
+ * may have another page than the one that the engine has; 0: there is none.
+ * Without a page, until the call of engine_page, but at most for a limited
+ * time, the engine sends that process only 16 KiB (credit.h). */
 uint32_t engine_wants_page(struct engine *e);
 /* A QP that may go direct (direct/initiator.h).  Its next request waits until
  * the caller has called engine_set_path. */

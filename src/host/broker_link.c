@@ -193,8 +193,9 @@ void *broker_link_page(void)
 
 bool broker_link_page_of(uint32_t qpn, const void **page)
 {
-	*page = NULL;
-	if (!has_broker || client_page_of(&broker, steer_class(qpn), page))
+	if (!has_broker)
+		return !*page;
+	if (client_page_of(&broker, steer_class(qpn), page))
 		return true;
 	wants_turn = true;
 	return false;

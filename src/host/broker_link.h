@@ -42,8 +42,10 @@ uint32_t broker_link_class(uint32_t qpn);
  * has no page. */
 void *broker_link_page(void);
 /* Stores in *page the shared page of the process that has the QPN; NULL: the
- * process has no page, or there is no broker.  False: the broker has not
- * answered yet, and the caller asks again later. */
+ * process has no page, or there is no broker.  Before the call, *page is the
+ * page that the caller has, or NULL; that page is unmapped when a later call
+ * finds that the caller has the next one.  False: the broker has not answered
+ * yet, or has no other page than *page; the caller asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
 /* Asks whether the process that has the QP e->dest_qpn, the peer of the event
  * *e, is alive.  engine_peer_state gets the answer, perhaps during this call.

@@ -97,8 +97,7 @@ bool progress_is_behind(const struct progress *p)
 		fabric_link_is_behind());
 }
 
-/* Gives the engine the page of a process to which the engine wants to send.
- * False: the engine wants no page, or the broker has not answered yet. */
+/* Gives the engine a page that it wants.  False: none is wanted or known. */
 static bool find_page(struct progress *p)
 {
 	uint32_t qpn = engine_wants_page(p->engine);
@@ -107,6 +106,7 @@ static bool find_page(struct progress *p)
 	if (!qpn)
 		return false;
 	shield_holder(p);
+	page = engine_page_of(p->engine, qpn);
 	if (!broker_link_page_of(qpn, &page))
 		return false;
 	engine_page(p->engine, qpn, page);

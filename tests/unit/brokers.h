@@ -322,7 +322,7 @@ static inline struct client_news arena_of(struct client *c, uint32_t class)
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {
 	struct client_news news;
-	const void *page;
+	const void *page = NULL;
 
 	while (!client_page_of(c, class, &page))
 		wait_turn(c, &news);

@@ -211,7 +211,7 @@ static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
 
 static void there_is_no_page_of_a_class_without_an_owner(void **state)
 {
-	const void *page;
+	const void *page = NULL;
 	struct client c;
 	pid_t pid;
 

@@ -293,7 +293,7 @@ static void an_answer_is_no_change_of_the_descriptor(void **state)
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
 	struct client other; /* for broker_of, and for its class */
 	uint32_t changes = broker_link_changes();
-	const void *page;
+	const void *page = NULL;
 	pid_t broker;
 
 	assert_true(fd >= 0);

@@ -345,6 +345,40 @@ static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 	assert_true(send_all() > 1);
 }
 
+/* Does the sender ask for the page now? */
+static bool asks_at(uint64_t at)
+{
+	bool ask;
+
+	assert_false(credit_waits(&c, &want, at, &ask));
+	return ask;
+}
+
+/* The receiver may have ended, and its class may have another page. */
+static void a_sender_asks_whether_a_page_is_out_of_date(void **state)
+{
+	static struct credit_page next;
+	const uint64_t full = now;
+
+	memset(&next, 0, sizeof(next));
+	send_all();
+	assert_false(asks_at(full + 900 * MS));
+	assert_true(asks_at(full + 1100 * MS));
+	assert_false(asks_at(full + 2000 * MS));
+	assert_true(asks_at(full + 2200 * MS));
+	/* the new page has room, although its generation is that of the old */
+	credit_open(&in, &next, BUFFER, false);
+	credit_page_is(&c, &next);
+	assert_true(send_all() > 1);
+	credit_drained(&in, US, PACKET, PACKET, now);
+	assert_true(send_one());
+	assert_false(asks_at(full + 9000 * MS));
+	/* the broker zeroes the page of a class that was released */
+	next.capacity = 0;
+	assert_true(asks_at(full + 9000 * MS));
+	assert_false(asks_at(full + 9900 * MS));
+}
+
 static void a_sender_that_waits_long_reads_the_page_rarely(void **state)
 {
 	uint64_t first;
@@ -426,6 +460,7 @@ int main(void)
 		T(with_another_owner_of_the_page_credits_start_anew),
 		T(a_receiver_that_states_no_capacity_is_not_limited),
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
+		T(a_sender_asks_whether_a_page_is_out_of_date),
 		T(a_sender_that_waits_long_reads_the_page_rarely),
 		T(both_sides_charge_a_datagram_alike),
 		T(a_receiver_that_stops_splitting_frames_tells_senders),

@@ -12,6 +12,7 @@
 #include "broker/dial.h"
 #include "broker/inside.h"
 #include "broker/other_user.h"
+#include "broker/peer_pages.h"
 #include "broker/user.h"
 #include "engine/credit.h"
 #include "wire/relay.h"
@@ -198,6 +199,44 @@ static void pages_are_for_processes_of_one_user(void **state)
 	end_other(&o);
 	client_close(&me);
 	end_broker(broker);
+}
+
+/* Answers a question for the page of class 7 by the page at fd; -1: there is
+ * none.  Returns what peer_pages_find returns for a caller that has *page. */
+static bool answer_page_of_seven(struct peer_pages *p, int fd,
+				 const void **page)
+{
+	peer_pages_asked(p, 7);
+	peer_pages_take(p, 7, fd);
+	return peer_pages_find(p, 7, page);
+}
+
+static void a_class_that_gets_another_page_is_followed(void **state)
+{
+	struct peer_pages *p = peer_pages_new();
+	int fd[] = {shared_page_new(), shared_page_new(), shared_page_new()};
+	const struct credit_page *had;
+	const void *page = NULL;
+
+	assert_true(answer_page_of_seven(p, fd[0], &page));
+	had = page;
+	assert_false(answer_page_of_seven(p, fd[0], &page));
+	assert_false(answer_page_of_seven(p, -1, &page));
+	assert_ptr_equal(page, had);
+	assert_true(answer_page_of_seven(p, fd[1], &page));
+	assert_true(shared_page_clear(fd[0], 8));
+	assert_true(shared_page_clear(fd[1], 9));
+	assert_int_equal(((const struct credit_page *)page)->generation, 9);
+	/* the caller may still use the page that was replaced */
+	assert_int_equal(had->generation, 8);
+	page = had;
+	assert_true(answer_page_of_seven(p, fd[2], &page));
+	assert_int_equal(((const struct credit_page *)page)->generation, 9);
+	assert_false(peer_pages_find(p, 7, &page));
+	assert_true(answer_page_of_seven(p, fd[2], &page));
+	for (int i = 0; i < 3; i++)
+		close(fd[i]);
+	peer_pages_free(p);
 }
 
 static void a_relay_ends_with_its_client(void **state)
@@ -704,6 +743,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_for_another_user_are_relayed_to_it),
 		cmocka_unit_test(pages_are_for_processes_of_one_user),
+		cmocka_unit_test(a_class_that_gets_another_page_is_followed),
 		cmocka_unit_test(a_relay_ends_with_its_client),
 		cmocka_unit_test(a_successor_relays_packets_too),
 		cmocka_unit_test(no_file_of_the_program_goes_to_another_user),
