@@ -2,6 +2,7 @@
 #include "raw.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -123,10 +124,24 @@ void *raw_shared(size_t bytes)
 	return p;
 }
 
+/* The CPUs that the program may use, for all of its processes. */
+static cpu_set_t allowed;
+
+/* Finds the allowed CPUs, unless they are known: an end that is pinned may use
+ * only its own. */
+static void find_cpus(void)
+{
+	if (!CPU_COUNT(&allowed) &&
+	    sched_getaffinity(0, sizeof(allowed), &allowed))
+		raw_die("sched_getaffinity");
+}
+
 pid_t raw_fork(const char *what)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid;
 
+	find_cpus();
+	pid = fork();
 	if (pid < 0)
 		raw_die(what);
 	if (!pid) {
@@ -137,15 +152,37 @@ pid_t raw_fork(const char *what)
 	return pid;
 }
 
+static int nth_allowed(int n)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET(cpu, &allowed) || n-- > 0)
+		cpu++;
+	return cpu;
+}
+
+void raw_pin(int n)
+{
+	cpu_set_t own;
+	int cpu;
+
+	find_cpus();
+	cpu = nth_allowed(n % CPU_COUNT(&allowed));
+	CPU_ZERO(&own);
+	CPU_SET(cpu, &own);
+	if (!sched_setaffinity(0, sizeof(own), &own))
+		return;
+	fprintf(stderr,
+		"a thread of the benchmark cannot be pinned to CPU %d: %s; "
+		"allow sched_setaffinity(2) in the sandbox, and do not change "
+		"the CPUs of a program that runs\n",
+		cpu, strerror(errno));
+	exit(1);
+}
+
 void raw_enter(const struct raw_options *o, int end)
 {
-	cpu_set_t set;
-
-	/* on a machine with one core sched_setaffinity fails for end 1, which
-	 * stays on that core */
-	CPU_ZERO(&set);
-	CPU_SET(o->one_core ? 0 : end, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	raw_pin(o->one_core ? 0 : end);
 	if (end == 1 && o->netns) {
 		int fd = open(o->netns, O_RDONLY | O_CLOEXEC);
 

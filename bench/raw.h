@@ -24,7 +24,7 @@ struct raw_options {
 	int rounds;	   /* -n: rounds or connections */
 	double seconds;	   /* -t: the time of a stream */
 	bool blocking;	   /* -b: sleep in the kernel, else poll */
-	bool one_core;	   /* -1: both ends on core 0 */
+	bool one_core;	   /* -1: both ends on the first core */
 	bool single;	   /* -o: one packet per call; in vm_copy, 64
 			    * messages per call */
 	bool plain;	   /* -p: no RETH, no CRC, no copy of payloads */
@@ -58,8 +58,12 @@ void *raw_shared(size_t bytes);
  * Returns what fork(2) returns; if fork(2) fails, ends the program by
  * raw_die(what). */
 pid_t raw_fork(const char *what);
-/* Pins this end to its core.  End 1 also enters o->netns, if there is one, and
- * ends the program if that fails. */
+/* Pins this thread to the CPU with the number n of those that the program may
+ * use.  Numbers begin at 0; after the last CPU comes the first.  Ends the
+ * program with a message if that fails. */
+void raw_pin(int n);
+/* Pins this end to its core by raw_pin.  End 1 also enters o->netns, if there
+ * is one, and ends the program if that fails. */
 void raw_enter(const struct raw_options *o, int end);
 /* Waits in end 0 until end 1 has set *ready, which this function acquires.  If
  * end 1, the process @child, has ended instead, ends the program with exit

@@ -111,16 +111,6 @@ static void wait_for(bool is_active, enum step step)
 		}
 }
 
-static void pin_thread(int index)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(index % (cores > 0 ? cores : 1), &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 static char *allocate_memory(size_t bytes)
 {
 	int fd = options.mapped ? memfd_create("bench", MFD_CLOEXEC) : -1;
@@ -216,7 +206,7 @@ static void *receive_forever(void *arg)
 {
 	struct end *e = arg;
 
-	pin_thread(e->index + (int)options.count);
+	raw_pin(e->index + (int)options.count);
 	for (;;)
 		post_receives(e, poll_end(e));
 	return NULL;
@@ -323,7 +313,7 @@ static void *run_worker(void *arg)
 	queue_connect(e->device, e->qp, e->pair->passive_qpn);
 	shared_store(&e->pair->active, STEP_CONNECTED);
 	wait_for(false, STEP_CONNECTED);
-	pin_thread(e->index);
+	raw_pin(e->index);
 	describe_requests(e, &r);
 	send_requests(e, &r, ns / 10); /* the first requests are slower */
 	shared_store(&e->pair->active, STEP_WARM);

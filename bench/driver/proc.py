@@ -132,10 +132,10 @@ def listens(pid, port):
     return False
 
 
-def run_program(argv, env=None, seconds=300):
-    """Runs a program that contains server and client and pins them itself.
-    Returns its output and its CPU seconds."""
-    one = Process(argv, set(cores()), env)
+def run_program(argv, env=None, seconds=300, on=None):
+    """Runs a program that contains server and client and pins them itself, to the
+    cores @on, or to cores().  Returns its output and its CPU seconds."""
+    one = Process(argv, on or set(cores()), env)
     if one.wait(seconds) is None:
         one.end(0)
         raise Failed("%s did not end in %d s" % (one.name, seconds))

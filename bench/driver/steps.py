@@ -271,7 +271,8 @@ class StepMaker:
         def run():
             text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "threads"), "-o", operation, "-s",
-                str(size), *options, str(count)], env)
+                str(size), *options, str(count)], env,
+                on=os.sched_getaffinity(0))
             said = json.loads(text)
             return {"Mps": said["Mps"], "GBps": said["GBps"]}
         return Step(series, size, run)

@@ -4,16 +4,18 @@
 plots.  No case depends on how fast the machine is."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
 import signal
 import sys
+import unittest.mock
 import xml.etree.ElementTree
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
-from system import HANG, Fail, Skip, Suite, wait_until
+from system import HANG, ROOT, Fail, Skip, Suite, wait_until
 
 suite = Suite(__doc__)
 FIGURES = suite.path("figures.json")
@@ -24,6 +26,18 @@ def bench(*options):
     if r.status:
         raise Fail("status %d" % r.status, r.output)
     return r.output
+
+
+def load_driver():
+    """Returns the module bench/driver/__main__.py."""
+    spec = importlib.util.spec_from_file_location(
+        "driver", os.path.join(ROOT, "bench", "driver", "__main__.py"))
+    driver = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(driver)
+    return driver
+
+
+driver = load_driver()
 
 
 def raw_limits():
@@ -108,6 +122,67 @@ def end_that_ends_is_reported():
     r = suite.finish(p, HANG)
     if r.status != 1 or "that answers has ended" not in r.output:
         raise Fail("status %d" % r.status, r.output)
+
+
+def allowed_cpus(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return next(line.split()[1] for line in f
+                    if line.startswith("Cpus_allowed_list:"))
+
+
+def ends_are_pinned_to_allowed_cpus():
+    """A program that may not use the first CPU pins its ends to the first two of
+    those that it may use.  An end connects after it has pinned itself."""
+    cpus = sorted(os.sched_getaffinity(0))[1:]
+    if not cpus:
+        raise Skip("this process may use one CPU only")
+    p = suite.start([os.path.join(suite.build, "bench", "tcp_pingpong"), "-b",
+                     "-n", "100000000"],
+                    preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    wait_until(lambda: p.poll() is not None or
+               any(len(unread(child)) for child in children_of(p.pid)),
+               "the ends do not connect")
+    pinned = [allowed_cpus(pid) for pid in (p.pid, *children_of(p.pid))]
+    os.killpg(p.pid, signal.SIGKILL)
+    suite.finish(p, HANG)
+    if pinned != [str(cpus[0]), str(cpus[1 % len(cpus)])]:
+        raise Fail("the CPUs %s are allowed; the ends are pinned to %s" % (
+            cpus, pinned))
+
+
+def refused_pin_is_reported():
+    udp, threads = (os.path.join(suite.build, "bench", name)
+                    for name in ("udp_stream", "threads"))
+    for words in ([udp, "-t", "0.01"],
+                  [suite.adverb, "run", "--", threads, "-t", "0.01", "1"]):
+        r = suite.run([suite.program("deny_syscall"),
+                       "sched_setaffinity=EPERM", "--", *words])
+        if r.status == 77:
+            raise Skip("no system call can be refused here")
+        if r.status != 1 or "cannot be pinned to CPU" not in r.output:
+            raise Fail("%s: status %d" % (words, r.status), r.output)
+
+
+def threads_may_use_all_cpus():
+    """bench/threads.c uses every CPU that the bench may use, also where both ends
+    of other programs share one.  A command in place of adverb prints how many
+    CPUs it may use."""
+    fake = suite.path("print-cpus")
+    with open(fake, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nexec python3 -c 'import os; n = len("
+                "os.sched_getaffinity(0)); print(\"{\\\"Mps\\\": %d, "
+                "\\\"GBps\\\": 1}\" % n)'\n")
+    os.chmod(fake, 0o755)
+    all_cpus = os.sched_getaffinity(0)
+    step = driver.steps.StepMaker(fake).threads("direct", {}, "write", 64, 2,
+                                                "threads")
+    with unittest.mock.patch.object(driver.proc, "cores",
+                                    return_value=(min(all_cpus),) * 2):
+        found = step.run()["Mps"]
+    if len(all_cpus) < 2:
+        raise Skip("this process may use one CPU only")
+    if found != len(all_cpus):
+        raise Fail("%d CPUs of %d" % (found, len(all_cpus)))
 
 
 def program_for_namespaces_is_missing():
@@ -433,6 +508,11 @@ suite.case("a stream whose receiver fails ends with exit status 1",
            stream_without_receiver_ends)
 suite.case("an end of tcp_pingpong reports that the other has ended",
            end_that_ends_is_reported)
+suite.case("the ends of a raw limit are pinned to CPUs that they may use",
+           ends_are_pinned_to_allowed_cpus)
+suite.case("a refused pin ends a program of the bench with a sentence",
+           refused_pin_is_reported)
+suite.case("threads are measured on all CPUs", threads_may_use_all_cpus)
 suite.case("bench says which program for namespaces is missing",
            program_for_namespaces_is_missing)
 suite.case("adverb is measured beside the raw limits", adverb_beside_the_limit)
