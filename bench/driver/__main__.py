@@ -48,8 +48,9 @@ def options():
     p.add_argument("--from", dest="source", metavar="FILE",
                    help="measure nothing: take the figures of a --json FILE")
     p.add_argument("--check", action="store_true",
-                   help="exit 1 if a goal that was measured is missed, or "
-                   "with --against if a step is slower")
+                   help="exit 1 if a goal that was measured is missed, if a "
+                   "step of adverb failed in any round, or with --against if "
+                   "a step is slower")
     p.add_argument("--against", metavar="COMMAND",
                    help="measure adverb's steps in turns with the adverb of "
                    "another build, such as ../old/adverb, and print ratios")
@@ -108,6 +109,7 @@ def select(plan, o, left_out=()):
             if any(wanted(step, o.only) for step in members([member]))]
 
 
+FAILURES = proc.Failed, OSError, ValueError, KeyError, IndexError
 ALONE_CORES = 0.15  # other programs that use fewer cores are ignored
 
 
@@ -118,6 +120,7 @@ class Run:
         self.rounds = rounds
         self.figures = {}     # key -> {round: figures}
         self.left_out = {}    # series, key, or name of a Where -> why
+        self.failed = {}      # key -> {round: why}
         self.began = time.monotonic()
         self.done = 0
 
@@ -138,9 +141,8 @@ class Run:
             self.left_out[step.series] = missing + " is not installed"
             return self.say(step, self.left_out[step.series])
         try:
-            figures = self.quietest(step)
-        except (proc.Failed, OSError, ValueError, KeyError,
-                IndexError) as why:
+            figures = self.quietest(step, turn)
+        except FAILURES as why:
             if isinstance(why, OSError) or turn == 0:
                 self.left_out[step.key] = str(why)
             return self.say(step, "no figure: %s" % why)
@@ -151,14 +153,21 @@ class Run:
             ("  (others: %.1f cores)" % figures["others"]
              if figures["others"] >= ALONE_CORES else ""))
 
-    def quietest(self, step):
+    def quietest(self, step, turn):
         """Runs the step up to 1 + retries times, until a run was nearly alone on
-        the machine.  Returns the figures of that run, or else of the run with
-        the least load of other programs."""
+        the machine, or fails.  Returns the figures of the run with the least load
+        of other programs.  Raises one of FAILURES if the first run fails.  Adds
+        each failure to `failed`."""
         best = None
         for _ in range(1 + self.retries):
             company = proc.Company()
-            figures = step.run()
+            try:
+                figures = step.run()
+            except FAILURES as why:
+                self.failed.setdefault(step.key, {})[turn] = str(why)
+                if best:
+                    break
+                raise
             figures["others"] = company.cores()
             if not best or figures["others"] < best["others"]:
                 best = figures
@@ -170,6 +179,11 @@ class Run:
         for turn in range(self.rounds):
             for step in self.order(turn):
                 self.step(step, turn)
+
+    def result(self):
+        """Returns what the run has found, for a report."""
+        return {"rounds": self.rounds, "figures": self.figures,
+                "left_out": self.left_out, "failed": self.failed}
 
     def order(self, turn):
         """Yields the steps of one round.  A member of the plan is a step, or a
@@ -242,8 +256,7 @@ def measure(o):
         two.close()
         for pair in pairs:
             pair.close()
-    return {**described(), "rounds": run.rounds, "figures": run.figures,
-            "left_out": run.left_out}
+    return {**described(), **run.result()}
 
 
 def described():
@@ -261,7 +274,7 @@ def measure_both(o):
         new, old = (
             select([step for step in on_lo(
                 steps.StepMaker(adverb, space.open()), o.quick)
-                    if step.is_of_adverb()], o)
+                    if steps.is_of_adverb(step.key)], o)
             for adverb, space in zip((o.adverb, o.against), spaces))
         if o.list:
             print("\n".join(step.key for step in new))
@@ -274,8 +287,13 @@ def measure_both(o):
     finally:
         for space in spaces:
             space.close()
-    return {**described(), "rounds": run.rounds, "figures": run.figures,
-            "left_out": run.left_out}
+    return {**described(), **run.result()}
+
+
+def adverb_failed(data):
+    """Did a step of this build of adverb fail in any round?"""
+    return any(steps.is_of_adverb(key) and not key.endswith(against.OTHER)
+               for key in data["failed"])
 
 
 def compare(o):
@@ -285,16 +303,15 @@ def compare(o):
         return 0
     write_json(data, o.json)
     rows = list(against.rows(data["figures"]))
-    print("\n".join([report.machine(data), "", *report.plain(rows)]))
-    for what, why in data["left_out"].items():
-        print("left out: %s: %s" % (what, why))
+    print("\n".join([report.machine(data), "", *report.plain(rows),
+                     *report.missing(data)]))
     if len(rows) == 1:
         sys.exit("adverb bench: --against has compared no step: " + (
             "%s has no step with figures of two builds; make the file with "
             "--against and --json" % o.source if o.source else
             "no step has figures of both builds; the lines above say why"))
-    return 1 if o.check and any(row[-1] == against.SLOWER
-                                for row in rows[1:]) else 0
+    return 1 if o.check and (adverb_failed(data) or any(
+        row[-1] == against.SLOWER for row in rows[1:])) else 0
 
 
 def write_json(data, path):
@@ -306,8 +323,9 @@ def write_json(data, path):
 def load(path):
     with open(path, encoding="utf-8") as source:
         data = json.load(source)
-    data["figures"] = {key: {int(turn): f for turn, f in rounds.items()}
-                       for key, rounds in data["figures"].items()}
+    for part in "figures", "failed":
+        data[part] = {key: {int(turn): one for turn, one in rounds.items()}
+                      for key, rounds in data.get(part, {}).items()}
     return data
 
 
@@ -330,7 +348,7 @@ def main():
         report.write_docs(data, o.docs)
         readme.write(data, os.path.join(o.docs, os.pardir, "README.md"))
     missed = [g for g in data["goals"] if g["met"] is False]
-    return 1 if o.check and missed else 0
+    return 1 if o.check and (missed or adverb_failed(data)) else 0
 
 
 if __name__ == "__main__":

@@ -229,8 +229,24 @@ def show(data):
         yield ""
         yield heading
         yield from plain(rows)
+    yield from missing(data)
+
+
+def failures(data):
+    """Yields (key, text) for each round in which a step failed that has figures of
+    other rounds, or of another run in that round."""
+    for key, rounds in data["failed"].items():
+        if key in data["figures"]:
+            for turn, why in rounds.items():
+                yield key, "round %d: %s" % (turn + 1, why)
+
+
+def missing(data):
+    """Yields the lines that say which figures are missing, and why."""
     for what, why in data["left_out"].items():
         yield "left out: %s: %s" % (what, why)
+    for item in failures(data):
+        yield "failed: %s: %s" % item
 
 
 def write_plots(data, folder):
@@ -267,13 +283,15 @@ def part_of(key):
 
 
 def part(data, mark):
-    """Returns @data with the figures, the steps left out and the goals of one
-    part of PERFORMANCE.md alone."""
+    """Returns @data with the figures, the steps left out, the failures and the
+    goals of one part of PERFORMANCE.md alone."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
                         if part_of(key) == mark},
             "left_out": {key: why for key, why in data["left_out"].items()
                          if part_of(key) == mark},
+            "failed": {key: rounds for key, rounds in data["failed"].items()
+                       if part_of(key) == mark},
             "goals": [goal for goal in data["goals"]
                       if part_of(goal["ours"]) == mark]}
 
@@ -287,9 +305,11 @@ def page_part(data, names):
         text += ["![%s](perf/%s.svg)\n" % (title, name)
                  for name, title in names if heading.startswith(title)]
         text += list(markdown(rows)) + [""]
-    if data["left_out"]:
-        text += ["Left out: " + "; ".join(
-            "%s (%s)" % item for item in data["left_out"].items()) + ".", ""]
+    for word, items in (("Left out", data["left_out"].items()),
+                        ("Failed", list(failures(data)))):
+        if items:
+            text += ["%s: %s." % (word, "; ".join(
+                "%s (%s)" % item for item in items)), ""]
     return "\n".join(text)
 
 

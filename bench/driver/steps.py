@@ -42,16 +42,17 @@ QUICK = [2, 8, 64 * KIB, MIB]
 CRC_SIZES = [64, 256, KIB, 4 * KIB, 64 * KIB, MIB]
 
 
+def is_of_adverb(key):
+    """Does the step of this key run code of adverb?"""
+    return re.split("[ /@]", key)[0] in (
+        "adverb", "direct", "mapped", "iwarp", "subnet", "with", "without",
+        "crc32", "crc32c")
+
+
 class Step:
     def __init__(self, series, size, run, needs=()):
         self.series, self.size, self.run, self.needs = series, size, run, needs
         self.key = "%s/%d" % (series, size)
-
-    def is_of_adverb(self):
-        """Does this step run programs on adverb's libraries?  The answer is right
-        only for the steps of on_lo() in __main__.py."""
-        return self.series.split(" ")[0] in ("adverb", "direct", "mapped",
-                                             "iwarp")
 
     def missing(self):
         """Returns the program that this machine lacks, or None."""

@@ -298,6 +298,92 @@ def mean_is_compared_with_a_mean():
                 what, words), said)
 
 
+# In place of adverb, takes the part of the program qps: each run says the same,
+# but for the third, which fails.
+FAILS_ONCE = """#!/bin/sh
+echo >>"$0.runs"
+[ "$(wc -l <"$0.runs")" != 3 ] || { echo "the third run failed"; exit 3; }
+echo '{"us_many": 1, "seconds": 0.5, "rss_mib": 9, "ratio": 1}'
+"""
+
+
+def failure_in_a_round_is_reported():
+    """The figures of the two good rounds meet all goals."""
+    fake = suite.path("fails-once")
+    with open(fake, "w", encoding="utf-8") as f:
+        f.write(FAILS_ONCE)
+    os.chmod(fake, 0o755)
+    path = suite.path("failed.json")
+    key = "adverb 10000 queue pairs/8"
+    why = "fails-once: status 3: the third run failed"
+    measured = suite.run([suite.adverb, "bench", "--adverb", fake, "--only",
+                          key, "--rounds", "3", "--retries", "0", "--json",
+                          path, "--check"], timeout=600)
+    again = suite.run([suite.adverb, "bench", "--from", path, "--check"])
+    for r in measured, again:
+        if r.status != 1 or "failed: %s: round 3: %s" % (key, why) \
+                not in r.output.splitlines():
+            raise Fail("status %d, or no word of the failure" % r.status,
+                       r.output)
+    with open(path, encoding="utf-8") as f:
+        data = json.load(f)
+    if data["failed"] != {key: {"2": why}} or len(data["figures"][key]) != 2:
+        raise Fail(str(data))
+    page = suite.path("PERFORMANCE.md")
+    with open(page, "w", encoding="utf-8") as f:
+        f.write("<!-- figures: begin -->\n<!-- figures: end -->\n")
+    os.chmod(page, 0o666)
+    bench("--from", path, "--docs", suite.tmp)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    if "Failed: %s (round 3: %s)." % (key, why) not in text:
+        raise Fail("the page does not name the failure", text)
+
+
+def failure_of_another_program_keeps_the_status():
+    """A failure of a program with which adverb is compared is reported, but does not
+    change the exit status."""
+    path = suite.path("failed.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 2, "left_out": {}, "figures": {
+                       "libfabric shm/8": {"0": {"us": 2, "mean_us": 2}}},
+                   "failed": {"libfabric shm/8": {"1": "it hung"}}}, f)
+    said = bench("--from", path, "--check")
+    if "failed: libfabric shm/8: round 2: it hung" not in said.splitlines():
+        raise Fail("the failure is not reported", said)
+    rounds = {str(r): {"us": 1.0} for r in range(2)}
+    for key, status in ("adverb read_lat/2 against", 0), ("direct read/8", 1):
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c",
+                       "cores": 2, "rounds": 3, "left_out": {}, "figures": {
+                           name + build: rounds for name in (
+                               "adverb read_lat/2", "direct read/8")
+                           for build in ("", " against")},
+                       "failed": {key: {"2": "it hung"}}}, f)
+        refuse(status, ["failed: %s: round 3: it hung" % key], "--from", path,
+               "--against", "no-such-adverb", "--check")
+
+
+def failed_retry_keeps_the_figures():
+    """The machine is busy in each run, so the step is repeated; only its first run
+    gives figures."""
+    def fail_later():
+        if runs:
+            raise driver.proc.Failed("no figure")
+        runs.append(1)
+        return {"us": 1.0}
+    runs = []
+    step = driver.steps.Step("adverb send_lat", 2, fail_later)
+    run = driver.Run([step], 1, 2)
+    with unittest.mock.patch.object(driver.proc.Company, "cores",
+                                    return_value=1.0):
+        run.all()
+    if run.figures != {step.key: {0: {"us": 1.0, "others": 1.0}}} or \
+            run.failed != {step.key: {0: "no figure"}} or run.left_out:
+        raise Fail("%s %s %s" % (run.figures, run.failed, run.left_out))
+
+
 def page_is_rewritten():
     page = suite.path("PERFORMANCE.md")
     with open(page, "w", encoding="utf-8") as f:
@@ -555,6 +641,12 @@ suite.case("the goals decide the exit status", goals_decide_the_status)
 suite.case("a latency of perftest has its median and its mean",
            latency_has_a_median_and_a_mean)
 suite.case("a mean is compared with a mean", mean_is_compared_with_a_mean)
+suite.case("a failure in a later round is reported and decides the exit status",
+           failure_in_a_round_is_reported)
+suite.case("a failure of another program does not decide the exit status",
+           failure_of_another_program_keeps_the_status)
+suite.case("a retry that fails leaves the figures of the run before",
+           failed_retry_keeps_the_figures)
 suite.case("the median of two rounds is their mean",
            median_of_two_rounds_is_their_mean)
 suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
