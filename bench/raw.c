@@ -195,16 +195,21 @@ void raw_enter(const struct raw_options *o, int end)
 /* Ends the program, since end 1 has failed. */
 __attribute__((noreturn)) static void end_with_other(void)
 {
-	fprintf(stderr, "the end that receives has failed; its own message "
-			"says why\n");
+	fprintf(stderr, "the end that receives has failed; its own message, if "
+			"there is one, says why\n");
 	exit(1);
+}
+
+void raw_check(pid_t child)
+{
+	if (waitpid(child, NULL, WNOHANG))
+		end_with_other();
 }
 
 void raw_await(const struct raw_options *o, const int *ready, pid_t child)
 {
 	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE)) {
-		if (waitpid(child, NULL, WNOHANG))
-			end_with_other();
+		raw_check(child);
 		raw_pause(o);
 	}
 }

@@ -65,6 +65,9 @@ void raw_pin(int n);
 /* Pins this end to its core by raw_pin.  End 1 also enters o->netns, if there
  * is one, and ends the program if that fails. */
 void raw_enter(const struct raw_options *o, int end);
+/* Ends the program with exit status 1 if end 1, the process @child, has ended.
+ */
+void raw_check(pid_t child);
 /* Waits in end 0 until end 1 has set *ready, which this function acquires.  If
  * end 1, the process @child, has ended instead, ends the program with exit
  * status 1. */

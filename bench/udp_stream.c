@@ -62,6 +62,7 @@ struct shared {
 struct sender {
 	const struct raw_options *o;
 	struct shared *shared;
+	pid_t receiver;
 	int fd;
 	char *payload;
 	/* Numbers of packets.  sent: all that were sent; lost: those that count
@@ -233,7 +234,8 @@ static void receive_child(const struct raw_options *o, struct shared *s,
 }
 
 /* Waits until @count more packets fit into the window.  If the receiver takes
- * no packet for SILENCE, all packets under way count as lost. */
+ * no packet for SILENCE, all packets under way count as lost, or, if the
+ * receiver has ended, the program ends. */
 static void wait_window(struct sender *t, uint64_t count)
 {
 	uint64_t taken;
@@ -246,6 +248,7 @@ static void wait_window(struct sender *t, uint64_t count)
 			t->seen = taken;
 			t->seen_ns = raw_now_ns();
 		} else if (raw_now_ns() - t->seen_ns > SILENCE) {
+			raw_check(t->receiver);
 			t->lost = t->sent - taken;
 			t->seen_ns = 0;
 		}
@@ -395,7 +398,6 @@ int main(int argc, char **argv)
 	struct shared *s = raw_shared(sizeof(*s));
 	uint64_t messages;
 	int64_t ns;
-	pid_t child;
 
 	raw_options(argc, argv,
 		    "udp_stream [-p] [-o] [-k] [-1] [-s BYTES] [-m PACKET] "
@@ -406,15 +408,16 @@ int main(int argc, char **argv)
 	if (!t.payload)
 		raw_die("udp_stream: malloc");
 	memset(t.payload, 1, o.bytes);
-	child = raw_fork("udp_stream: fork");
-	if (child == 0)
+	t.receiver = raw_fork("udp_stream: fork");
+	if (!t.receiver)
 		receive_child(&o, s, t.payload);
 	raw_enter(&o, 0);
 	t.fd = socket(AF_INET, SOCK_DGRAM, 0);
-	raw_await(&o, &s->ready, child);
+	raw_await(&o, &s->ready, t.receiver);
 	ns = send_stream(&t, &messages);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	raw_check(t.receiver);
+	kill(t.receiver, SIGKILL);
+	waitpid(t.receiver, NULL, 0);
 	raw_print_stream("udp_stream", &o, messages, t.lost, ns);
 	free(t.payload);
 	return 0;

@@ -103,6 +103,32 @@ def unread(pid):
             if row[3] == "01" and row[9] in inodes]
 
 
+def waits_in_udp(pid):
+    """Returns whether a UDP socket of the network namespace of @pid has bytes that
+    no program has read yet, and belongs to @pid."""
+    inodes = {os.readlink("/proc/%d/fd/%s" % (pid, fd))[8:-1]
+              for fd in os.listdir("/proc/%d/fd" % pid)}
+    with open("/proc/%d/net/udp" % pid) as table:
+        rows = [line.split() for line in table][1:]
+    return any(row[9] in inodes and int(row[4].split(":")[1], 16)
+               for row in rows)
+
+
+def receiver_that_ends_is_reported():
+    """The receiver of a UDP stream is killed once packets have reached its
+    socket."""
+    p = suite.start([os.path.join(suite.build, "bench", "udp_stream"), "-t",
+                     "30"])
+    wait_until(lambda: p.poll() is not None or
+               any(waits_in_udp(child) for child in children_of(p.pid)),
+               "the stream does not begin")
+    for child in children_of(p.pid):
+        os.kill(child, signal.SIGKILL)
+    r = suite.finish(p, HANG)
+    if r.status != 1 or "the end that receives has failed" not in r.output:
+        raise Fail("status %d" % r.status, r.output)
+
+
 def end_that_ends_is_reported():
     """The first end is stopped until the other end has read all bytes and is
     killed.  So SIGCHLD ends the first end before the first end reads the end of
@@ -628,6 +654,8 @@ suite.case("a stream whose receiver fails ends with exit status 1",
            stream_without_receiver_ends)
 suite.case("an end of tcp_pingpong reports that the other has ended",
            end_that_ends_is_reported)
+suite.case("a UDP stream whose receiver is killed ends with exit status 1",
+           receiver_that_ends_is_reported)
 suite.case("the ends of a raw limit are pinned to CPUs that they may use",
            ends_are_pinned_to_allowed_cpus)
 suite.case("a refused pin ends a program of the bench with a sentence",
