@@ -3,7 +3,8 @@
  * broker/proto: a message with up to MOST descriptors is accepted or refused,
  * and no descriptor stays open.  The first byte of the input gives the number
  * of descriptors.  If this byte is 128 or more, and the message has the right
- * length, the message also gets the right magic number.
+ * length, the message also gets the right magic number, and from 160 on the
+ * right version, too.
  */
 #include "descriptors.h"
 #include "fuzz.h"
@@ -17,6 +18,11 @@
 #include "util/scm_rights.h"
 
 #define MOST 8
+
+/* A seed of any other length hardly ever becomes a message that is accepted. */
+_Static_assert(SEED_BYTES == 1 + sizeof(struct proto),
+	       "the bytes of a seed in the row proto of fuzz/meson.build are "
+	       "not one more than those of struct proto");
 
 static void send_message(int socket, const uint8_t *data, size_t size,
 			 int count)
@@ -42,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] >= 128 && size - 1 == sizeof(sent)) {
 		memcpy(&sent, data + 1, sizeof(sent));
 		sent.magic = PROTO_MAGIC;
+		if (data[0] >= 160)
+			sent.version = PROTO_VERSION;
 		send_message(pair[0], (uint8_t *)&sent, sizeof(sent),
 			     data[0] % (MOST + 1));
 	} else {
