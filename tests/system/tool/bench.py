@@ -303,6 +303,34 @@ def latency_has_a_median_and_a_mean():
         raise Fail(str(figures))
 
 
+def warm_up_counts_as_bytes():
+    """The CPU time of UCX and of Open MPI includes that of the messages before the
+    measurement.  So the bytes of these messages count, too."""
+    size, asked = 1 << 20, []
+
+    def pair(server, client, port, **_):
+        asked.extend(client)
+        return "256 1.0 1.0 1.0 900.0 900.0 800 800\n", 1.0
+    with unittest.mock.patch.object(driver.proc, "pair", pair):
+        figures = driver.steps.StepMaker("adverb").ucx(
+            "ucx tcp tag_bw", "tag_bw", size).run()
+    sent = sum(int(asked[asked.index(option) + 1]) for option in ("-n", "-w"))
+    if asked[asked.index("-w") + 1] != "1" or \
+            round(1e9 / (figures["cpu"] * size)) != sent:
+        raise Fail("%s: %s" % (" ".join(asked), figures))
+    program = os.path.join(suite.build, "bench", "mpi_pingpong")
+    suite.need("mpirun")
+    if not os.path.exists(program):
+        raise Skip("mpi_pingpong is not built")
+    r = suite.run(["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
+                   "--mca", "pml", "ob1", "--mca", "btl", "vader,self", program,
+                   "-n", "10", "-w", "4"], OMPI_ALLOW_RUN_AS_ROOT="1",
+                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if r.status or '"sent": %d}' % (4 * (10 + 20)) not in r.output:
+        raise Fail("status %d, or the warm-up is not counted" % r.status,
+                   r.output)
+
+
 def mean_is_compared_with_a_mean():
     """fi_pingpong and mpi_pingpong print means.  The medians alone would meet the
     goals; the means miss them."""
@@ -668,6 +696,8 @@ suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
 suite.case("a latency of perftest has its median and its mean",
            latency_has_a_median_and_a_mean)
+suite.case("the bytes of a warm-up count where its CPU time does",
+           warm_up_counts_as_bytes)
 suite.case("a mean is compared with a mean", mean_is_compared_with_a_mean)
 suite.case("a failure in a later round is reported and decides the exit status",
            failure_in_a_round_is_reported)
