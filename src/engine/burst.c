@@ -174,6 +174,9 @@ static struct burst_path path_by_lid(const struct ibt_qp *q)
 	return path;
 }
 
+/* The packets have the TTL of the route, and not the program's hop limit, as
+ * with the kernel (ib_resolve_unicast_gid_dmac): programs pass 1 and expect
+ * that routers forward their packets. */
 struct burst_path burst_path_of(const struct ibt_qp *q)
 {
 	const struct hca_ah *ah = &q->qp->attr.ah;
@@ -186,7 +189,6 @@ struct burst_path burst_path_of(const struct ibt_qp *q)
 		.dest_qpn = q->qp->attr.dest_qpn,
 		.link = ah->link,
 		.tos = ah->traffic_class,
-		.ttl = ah->hop_limit,
 		.together = ah->bursts ? BURST_SEGMENTS : 1,
 		.local = ah->local,
 	};

@@ -74,9 +74,11 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 		return -EINVAL;
 	}
 	device_port(dev, 1, &port);
+	/* only for multicast the program decides, see burst_path_of */
 	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
 			     .tos = ah->traffic_class,
-			     .ttl = ah->hop_limit,
+			     .ttl = inaddr_is_multicast(dest) ? ah->hop_limit
+							      : 0,
 			     .local = netif_is_local(ah->dgid),
 			     .link = link};
 	to->bursts = host_progress(h)->wire.has.gso &&

@@ -6,10 +6,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "util/inaddr.h"
 #include <string.h>
 
 #define QPN_MULTICAST 0xffffff
-#define HOP_LIMIT     1
+/* as in the kernel's cma_iboe_join_multicast */
+#define HOP_LIMIT_V4 64
+#define HOP_LIMIT    1
 #define NO_MEMORY                                                              \
 	"rdma_join_multicast: no memory is left; free some, or raise ulimit "  \
 	"-v and -d"
@@ -25,7 +29,8 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 	p->ah_attr.port_num = id->base.port_num;
 	p->ah_attr.grh.dgid = m->gid;
 	p->ah_attr.grh.sgid_index = id->path.sgid_index;
-	p->ah_attr.grh.hop_limit = HOP_LIMIT;
+	p->ah_attr.grh.hop_limit =
+		inaddr_is_v4(m->gid.raw) ? HOP_LIMIT_V4 : HOP_LIMIT;
 	p->ah_attr.grh.traffic_class = id->options.tos;
 }
 

@@ -13,6 +13,7 @@ import sys
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
+import icrc_check
 from perftest_check import WITHOUT_END, check_capture, check_pingpong, check_rows
 import system
 from system import expect, expect_failed, expect_ok, expect_silent
@@ -134,6 +135,31 @@ def other_services():
              wire)
         for name in "uc", "ud", "srq":
             tool(["ibv_%s_pingpong" % name, "-n", "100"], index, veth(), wire)
+
+
+def ttls(path):
+    """Returns the TTLs, or hop limits, of the RoCEv2 frames in a capture."""
+    with open(path, "rb") as capture:
+        frames = icrc_check.frames_of(capture.read())
+        packets = [icrc_check.ip_of(link, frame) for link, frame in frames]
+    return {ip[8] if ip[0] >> 4 == 4 else ip[7]
+            for ip in packets if icrc_check.roce_of(ip)}
+
+
+def routable(name, index):
+    """The pingpongs ask for the hop limit 1.  The kernel's drivers send packets
+    that routers forward nevertheless."""
+    def body():
+        path = t.path("frames.pcapng")
+        r = lab.both(["ibv_%s_pingpong" % name, "-p", "%", "-n", "10", "-g", index],
+                     ["ibv_%s_pingpong" % name, "-p", "%", "-n", "10", "-g", index,
+                      "10.1.0.1"], server_env={"ADVERB_PCAP": path})
+        expect_ok(r)
+        seen = ttls(path)
+        os.unlink(path)
+        expect(seen == {64}, "the TTLs are %s" % seen, r)
+    case("ibv_%s_pingpong -g %s sends packets that routers forward" % (name, index),
+         veth(), body, "network namespaces", "ibv_%s_pingpong" % name)
 
 
 def only_one_family():
@@ -569,6 +595,9 @@ def changes():
 
 each_index()
 other_services()
+for kind in "rc", "ud":
+    for number in "3", "4":
+        routable(kind, number)
 only_one_family()
 of_mtu(1500, 1024)
 of_mtu(9000, 4096)
