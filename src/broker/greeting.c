@@ -86,25 +86,28 @@ static int welcome_client(struct server *s, struct conn *c)
 }
 
 /* Gives a client of an earlier broker the class that the client had there.
- * False: another client has the class, the class is not that of the client's
- * process, or no relay can be made for a client of another user. */
-static bool recognise_client(struct server *s, struct conn *c)
+ * Returns 0; -ESTALE: another client has the class, or the class is not that of
+ * the client's process; or the -errno with which no relay could be made for a
+ * client of another user. */
+static int recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
+	int err;
 
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class && s->conn[i].fd >= 0)
-			return false;
-	if (!reuseport_group_recognise(&s->group, class, c->user, c->pid,
-				       c->hello_fd, c->hello.token))
-		return false;
+			return -ESTALE;
+	err = reuseport_group_recognise(&s->group, class, c->user, c->pid,
+					c->hello_fd, c->hello.token);
+	if (err)
+		return err;
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class)
 			/* the entry that take_over made: c has the class now */
 			s->conn[i].class = 0;
 	c->class = class;
 	c->is_inherited = true;
-	return true;
+	return 0;
 }
 
 /* Refuses a hello, and names the limit that was reached if err is about a
@@ -151,6 +154,19 @@ static const char *explain_unsent(int err, char *why, size_t size)
 	return why;
 }
 
+/* As explain_unsent, about a class that the client does not get back because of
+ * err.  port: what reuseport_group_port has said, or an empty string. */
+static const char *explain_lost(const struct server *s, int err,
+				const char *port, char *why, size_t size)
+{
+	if (err != -ESTALE)
+		return explain_unsent(err, why, size);
+	return s->group.count || !*port
+		       ? "the broker no longer knows this program's class: "
+			 "start the program again"
+		       : port;
+}
+
 /* Answers the hello of c.  Leaves the hello waiting, for FD_STORE_MS at most,
  * if the fd store of a dead broker has yet to come. */
 static void greet_client(struct server *s, struct conn *c)
@@ -163,14 +179,13 @@ static void greet_client(struct server *s, struct conn *c)
 	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
 	    monotonic_ms() - c->waiting_ms < FD_STORE_MS)
 		return;
-	if (!c->hello.value)
+	if (!c->hello.value) {
 		err = reuseport_group_take(&s->group, c->user, c->pid,
 					   monotonic_ms(), &why, &c->class);
-	else if (!recognise_client(s, c)) {
-		err = -ESTALE;
-		if (s->group.count || !*why)
-			why = "the broker no longer knows this program's "
-			      "class: start the program again";
+	} else {
+		err = recognise_client(s, c);
+		if (err)
+			why = explain_lost(s, err, why, unsent, sizeof(unsent));
 	}
 	if (!err) {
 		err = welcome_client(s, c);

@@ -270,11 +270,15 @@ void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 	}
 }
 
-bool other_user_comes(struct reuseport_group *g,
-		      struct reuseport_group_member *m, uint64_t token)
+int other_user_comes(struct reuseport_group *g,
+		     struct reuseport_group_member *m, uint64_t token)
 {
-	if (m->relay_fd >= 0 || !token || m->token != token || open_relay(m))
-		return false;
-	share_bytes(g, m->user);
-	return true;
+	int err;
+
+	if (m->relay_fd >= 0 || !token || m->token != token)
+		return -ESTALE;
+	err = open_relay(m);
+	if (!err)
+		share_bytes(g, m->user);
+	return err;
 }

@@ -76,9 +76,9 @@ void other_user_sent(struct reuseport_group_member *m);
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
 /* Makes a new relay for m, whose process has come back from an earlier broker
- * and has shown this token.  False: the token is not that of m, m has a relay
- * already, or no relay can be made. */
-bool other_user_comes(struct reuseport_group *g,
-		      struct reuseport_group_member *m, uint64_t token);
+ * and has shown this token.  Returns 0; -ESTALE: the token is not that of m, or
+ * m has a relay already; or the -errno of relay_pair. */
+int other_user_comes(struct reuseport_group *g,
+		     struct reuseport_group_member *m, uint64_t token);
 
 #endif

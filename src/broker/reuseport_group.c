@@ -625,26 +625,28 @@ static uint64_t socket_cookie(int fd)
 	return value;
 }
 
-bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
-			       uid_t user, pid_t pid, int fd, uint64_t token)
+int reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
+			      uid_t user, pid_t pid, int fd, uint64_t token)
 {
 	struct reuseport_group_member *m = find_owner(g, class);
 	struct fd_store_entry owner = fd_store_owner(user, pid);
 	uint32_t i;
+	int err;
 
 	if (!m || m->use != REUSEPORT_OWNED || !user_is_same(user, m->user))
-		return false;
+		return -ESTALE;
 	i = (uint32_t)(m - g->member);
 	if (m->is_other_user) {
-		if (!other_user_comes(g, m, token))
-			return false;
+		err = other_user_comes(g, m, token);
+		if (err)
+			return err;
 		owner.token = m->token;
 	} else if (fd < 0 || !socket_cookie(fd) ||
 		   socket_cookie(fd) != socket_cookie(m->fd)) {
-		return false;
+		return -ESTALE;
 	}
 	fd_store_note(&g->fd_store, i, &owner);
-	return true;
+	return 0;
 }
 
 void reuseport_group_sent(struct reuseport_group *g, uint32_t class)

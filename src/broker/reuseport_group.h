@@ -134,10 +134,11 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
  * had there.  The client proves that it had the class.  A client of the
  * broker's user proves it by fd, its socket of the port.  A client of another
  * user proves it by the token that came with the class, and has a new relay
- * then.  False: the class is not that process's, or no relay can be made.
+ * then.  Returns 0; -ESTALE: the class is not that process's; or the -errno
+ * with which no relay could be made.
  */
-bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
-			       uid_t user, pid_t pid, int fd, uint64_t token);
+int reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
+			      uid_t user, pid_t pid, int fd, uint64_t token);
 /* Notes that the client of a class has the descriptors of its member.  If the
  * client is of another user, the broker now closes the receiving end of the
  * relay, and keeps only the sending end. */

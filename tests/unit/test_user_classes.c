@@ -90,6 +90,40 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	reuseport_group_close(&group);
 }
 
+static int come_back(struct reuseport_group *g, uint32_t class, uint64_t token)
+{
+	return reuseport_group_recognise(g, class, other_user(0), 0, -1, token);
+}
+
+/* A process of another user comes back to a broker that has no descriptor for a
+ * relay.  The class is still that of the process. */
+static void a_successor_without_descriptors_says_so(void **state)
+{
+	static struct reuseport_group next;
+	struct rlimit files, none;
+	uint32_t theirs;
+	uint64_t token;
+
+	reuseport_group_init(&group, true);
+	reuseport_group_init(&next, true);
+	assert_true(take_class(&group, geteuid(), 1));
+	theirs = take_class(&group, other_user(0), 1);
+	token = reuseport_group_at(&group, theirs)->token;
+	assert_int_equal(reuseport_group_adopt(&next, dup(group.fd_store.fd),
+					       group.member[0].fd, 1100),
+			 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){0, files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(come_back(&next, theirs, token), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(come_back(&next, theirs, token + 1), -ESTALE);
+	assert_int_equal(come_back(&next, theirs, token), 0);
+	assert_int_equal(come_back(&next, theirs, token), -ESTALE);
+	reuseport_group_close(&next);
+	reuseport_group_close(&group);
+}
+
 /* USER_NONE stands for several users, so two processes that take a class as
  * USER_NONE may belong to two users. */
 static void a_class_of_nobody_goes_to_nobody_else(void **state)
@@ -251,6 +285,7 @@ int main(void)
 		cmocka_unit_test(
 			a_freed_class_is_kept_from_other_users_for_a_time),
 		cmocka_unit_test(a_successor_knows_the_user_of_a_freed_class),
+		cmocka_unit_test(a_successor_without_descriptors_says_so),
 		cmocka_unit_test(a_class_of_nobody_goes_to_nobody_else),
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
