@@ -88,11 +88,11 @@ static bool waits_for_room(struct progress *p)
  * during a nap (poll_looks.news) although the program does not wait for room,
  * when the program arms a CQ, or when the thread has to end.
  *
- * A nap costs the program's core two thread switches, so naps get longer, except
- * while this thread serves posts that wait (posts.is_served).  `ns` is the
- * length of the next nap: NAP_MIN_NS after a nap in which the program made no
- * progress; otherwise kept if the next call comes within 2 * NAP_MAX_NS, so that
- * naps do not get short again after each short pause of the traffic.
+ * A nap costs the program's core two thread switches, so naps get longer,
+ * except while this thread serves posts that wait (posts.is_served).  `ns` is
+ * the length of the next nap: NAP_MIN_NS after a nap in which the program made
+ * no progress; otherwise kept if the next call comes within 2 * NAP_MAX_NS, so
+ * that naps do not get short again after each short pause of the traffic.
  */
 static void watch_program(struct progress *p, uint32_t armed)
 {
