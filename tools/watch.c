@@ -100,7 +100,7 @@ static int open_memory(int pid, int number, const char *name)
 	return open_memfd(path);
 }
 
-/* Whose process this is, by /proc/PID/status. */
+/* The user that owns the process, by /proc/PID/status. */
 struct identity {
 	/* The real user ID, which a set-user-ID program does not change: that
 	 * program may have the descriptors of its caller's arena. */
