@@ -300,6 +300,16 @@ static void answer_request(struct seen *s, const struct hwaddr *a,
 	send_frame(s, arp.target, TYPE_ARP, p, ARP_MAC_BYTES, now_ms);
 }
 
+/* Makes `peer` a neighbour to which a packet was sent, and writes the
+ * neighbour's MAC to mac. */
+static void begin_with_peer(struct seen *s, uint8_t mac[6])
+{
+	hwaddr_mac(&peer, mac);
+	answer_request(s, &peer, 1);
+	ipoib_turn(s->m, 1);
+	answer_last(s, 1);
+}
+
 /* Replies to GIDs that nobody has make no neighbours in use, since they are not
  * sent. */
 static void replies_to_invented_gids_keep_a_neighbour(void **state)
@@ -308,10 +318,7 @@ static void replies_to_invented_gids_keep_a_neighbour(void **state)
 	struct hwaddr a = peer;
 	uint8_t mac[6];
 
-	hwaddr_mac(&peer, mac);
-	answer_request(s, &peer, 1);
-	ipoib_turn(s->m, 1);
-	answer_last(s, 1);
+	begin_with_peer(s, mac);
 	assert_int_equal(s->packets, 1);
 	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
 		bytes_put32(a.gid + 8, 1 + i);
@@ -332,10 +339,7 @@ static void replies_to_invented_qpns_keep_other_ports(void **state)
 	struct hwaddr a = peer;
 	uint8_t mac[6];
 
-	hwaddr_mac(&peer, mac);
-	answer_request(s, &peer, 1);
-	ipoib_turn(s->m, 1);
-	answer_last(s, 1);
+	begin_with_peer(s, mac);
 	a.gid[15]++;
 	for (uint32_t i = 0; i < NEIGH_MAX + 100; i++) {
 		a.qpn = 1000 + i;
