@@ -2,10 +2,11 @@
 """Measures adverb, this machine's raw limits and other software in turns.
 
 Every round measures each step, so that a machine that is slow for a while
-slows all steps alike.  Figures are medians over the rounds, goals are
-ratios."""
+slows all steps alike.  Figures are medians over the rounds.  Most goals limit
+the ratio of two figures; the others limit one figure."""
 
 import argparse
+import contextlib
 import datetime
 import fnmatch
 import json
@@ -24,15 +25,29 @@ import users
 import veth
 
 
+def count(least):
+    """Returns a type for argparse: an integer of at least @least."""
+    def convert(text):
+        try:
+            n = int(text)
+        except ValueError:
+            n = least - 1
+        if n < least:
+            raise argparse.ArgumentTypeError(
+                "'%s' is not an integer of at least %d" % (text, least))
+        return n
+    return convert
+
+
 def options():
     p = argparse.ArgumentParser(
         prog="adverb bench", description=__doc__.split("\n\n")[0],
         epilog="More: man adverb-bench")
     p.add_argument("--quick", action="store_true",
                    help="one round, few sizes: under a minute")
-    p.add_argument("--rounds", type=int, metavar="K",
+    p.add_argument("--rounds", type=count(1), metavar="K",
                    help="measure in K rounds (default 5; with --quick 1)")
-    p.add_argument("--retries", type=int, metavar="N", default=2,
+    p.add_argument("--retries", type=count(0), metavar="N", default=2,
                    help="repeat a step up to N times while other programs "
                    "keep the cores busy (default 2; never with --quick)")
     p.add_argument("--only", action="append", metavar="PATTERN",
@@ -57,7 +72,11 @@ def options():
     p.add_argument("--adverb", default=os.environ.get("ADVERB_COMMAND",
                                                       "adverb"),
                    help=argparse.SUPPRESS)
-    return p.parse_args()
+    o = p.parse_args()
+    if o.against and (o.plots or o.docs):
+        p.error("--plots and --docs show the figures of one build; leave out "
+                "--against")
+    return o
 
 
 def wanted(step, patterns):
@@ -301,10 +320,10 @@ def compare(o):
     data = load(o.source) if o.source else measure_both(o)
     if data is None:
         return 0
-    write_json(data, o.json)
     rows = list(against.rows(data["figures"]))
     print("\n".join([report.machine(data), "", *report.plain(rows),
                      *report.missing(data)]))
+    write_json(data, o.json)
     if len(rows) == 1:
         sys.exit("adverb bench: --against has compared no step: " + (
             "%s has no step with figures of two builds; make the file with "
@@ -314,18 +333,42 @@ def compare(o):
         row[-1] == against.SLOWER for row in rows[1:])) else 0
 
 
+class BadFile(Exception):
+    """A file cannot be read or written; the text is the message to the user."""
+
+
+@contextlib.contextmanager
+def written(path):
+    """Turns an error in writing files at @path into BadFile."""
+    try:
+        yield
+    except OSError as why:
+        raise BadFile("adverb bench: cannot write %s: %s" % (
+            why.filename or path, why.strerror or why)) from why
+
+
 def write_json(data, path):
     if path:
-        with open(path, "w", encoding="utf-8") as out:
+        with written(path), open(path, "w", encoding="utf-8") as out:
             json.dump(data, out, indent=1)
 
 
 def load(path):
-    with open(path, encoding="utf-8") as source:
-        data = json.load(source)
-    for part in "figures", "failed":
-        data[part] = {key: {int(turn): one for turn, one in rounds.items()}
-                      for key, rounds in data.get(part, {}).items()}
+    try:
+        with open(path, encoding="utf-8") as source:
+            data = json.load(source)
+        for part in (*described(), "rounds", "left_out"):
+            if part not in data:
+                raise ValueError("it has no '%s'" % part)
+        for part in "figures", "failed":
+            data[part] = {key: {int(turn): one for turn, one in rounds.items()}
+                          for key, rounds in data.get(part, {}).items()}
+    except OSError as why:
+        raise BadFile("adverb bench: cannot read %s: %s" % (
+            path, why.strerror or why)) from why
+    except (ValueError, AttributeError, TypeError) as why:
+        raise BadFile("adverb bench: %s is not a file that --json has written: "
+                      "%s" % (path, why)) from why
     return data
 
 
@@ -343,10 +386,12 @@ def main():
         sys.exit("adverb bench: no step has a figure; the lines \"left out\" "
                  "say why")
     if o.plots:
-        report.write_plots(data, o.plots)
+        with written(o.plots):
+            report.write_plots(data, o.plots)
     if o.docs:
-        report.write_docs(data, o.docs)
-        readme.write(data, os.path.join(o.docs, os.pardir, "README.md"))
+        with written(o.docs):
+            report.write_docs(data, o.docs)
+            readme.write(data, os.path.join(o.docs, os.pardir, "README.md"))
     missed = [g for g in data["goals"] if g["met"] is False]
     return 1 if o.check and (missed or adverb_failed(data)) else 0
 
@@ -356,6 +401,8 @@ if __name__ == "__main__":
         sys.exit(main())
     except veth.Refused as why:
         sys.exit("adverb bench: --against needs network namespaces: %s" % why)
+    except BadFile as why:
+        sys.exit(str(why))
     except NoStep as why:
         print(why, file=sys.stderr)
         sys.exit(2)

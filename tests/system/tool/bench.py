@@ -352,6 +352,56 @@ def mean_is_compared_with_a_mean():
                 what, words), said)
 
 
+def bad_count_is_refused():
+    for option, value, least in (("--rounds", "0", 1), ("--rounds", "two", 1),
+                                 ("--retries", "-1", 0)):
+        refuse(2, ["'%s' is not an integer of at least %d" % (value, least)],
+               option, value, "--list")
+
+
+def bad_file_is_explained():
+    """A file of figures that is not there, or is none, and a result that cannot be
+    written: a sentence and status 1."""
+    absent = suite.path("absent.json")
+    refuse(1, ["adverb bench: cannot read %s: No such file or directory" % absent],
+           "--from", absent)
+    for text in "no JSON", "[]", '{"figures": {}}', '{"figures": []}':
+        path = suite.path("bad.json")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        for more in (), ("--against", "no-such-adverb"):
+            r = refuse(1, [], "--from", path, *more)
+            if "%s is not a file that --json has written" % path not in r.output:
+                raise Fail("no sentence about %s" % text, r.output)
+    for option in ("--json", suite.path("none/new.json")), \
+            ("--plots", suite.path("bad.json")), ("--docs", suite.path("none")):
+        r = refuse(1, [], "--from", invented(), *option)
+        if "adverb bench: cannot write " not in r.output:
+            raise Fail("%s: no sentence" % option[0], r.output)
+
+
+def figures_are_printed_before_they_are_written():
+    """A comparison of two builds takes long: its result is not lost if the file of
+    --json cannot be written."""
+    rounds = {str(r): {"us": 1.0} for r in range(2)}
+    path = suite.path("two.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 2, "left_out": {}, "figures": {
+                       "direct read/8": rounds,
+                       "direct read/8 against": rounds}}, f)
+    r = refuse(1, [], "--from", path, "--against", "no-such-adverb", "--json",
+               suite.path("none/new.json"))
+    if "direct read/8" not in r.output:
+        raise Fail("the comparison is not printed", r.output)
+
+
+def plots_of_two_builds_are_refused():
+    for option in "--plots", "--docs":
+        refuse(2, ["--plots and --docs show the figures of one build"], "--against",
+               "no-such-adverb", option, suite.path("plots"))
+
+
 # In place of adverb, takes the part of the program qps: each run says the same,
 # but for the third, which fails.
 FAILS_ONCE = """#!/bin/sh
@@ -625,7 +675,8 @@ def two_builds_are_measured_in_turns():
 
 
 def refuse(status, words, *options):
-    """Expects that bench ends with @status and prints all @words."""
+    """Expects that bench ends with @status and prints all @words.  Returns its
+    result."""
     r = suite.run([suite.adverb, "bench", *options], timeout=600)
     if "needs network namespaces" in r.output:
         raise Skip("no network namespace can be made")
@@ -635,6 +686,7 @@ def refuse(status, words, *options):
         if word not in r.output:
             raise Fail("%s: no words: %s" % (" ".join(options), word),
                        r.output)
+    return r
 
 
 def pattern_without_steps_is_refused():
@@ -705,6 +757,13 @@ suite.case("a failure of another program does not decide the exit status",
            failure_of_another_program_keeps_the_status)
 suite.case("a retry that fails leaves the figures of the run before",
            failed_retry_keeps_the_figures)
+suite.case("a number of rounds or retries below the least is refused",
+           bad_count_is_refused)
+suite.case("a file that cannot be read or written is explained",
+           bad_file_is_explained)
+suite.case("a comparison is printed before it is written",
+           figures_are_printed_before_they_are_written)
+suite.case("plots of two builds are refused", plots_of_two_builds_are_refused)
 suite.case("the median of two rounds is their mean",
            median_of_two_rounds_is_their_mean)
 suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
