@@ -28,6 +28,7 @@
 #include "sleeps.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -275,6 +276,8 @@ static int check_mapping(int peers)
 	pid_t pid[2];
 
 	shared_steps->order = peers;
+	step_timeout_watch("an end does not map the arena of the other end");
+	step_timeout_step("map", PATIENCE_S);
 	for (int i = 0; i < 2; i++)
 		pid[i] = start_child(await_mapping, i);
 	return await_child(pid[0]) | await_child(pid[1]);
@@ -424,7 +427,7 @@ static void be_target(int seed)
 static int kill_one(int seed)
 {
 	pid_t pid[2];
-	int victim = seed % 2, bad;
+	int victim = seed & 1, bad;
 
 	memset(shared_steps, 0, sizeof(*shared_steps));
 	pid[INITIATOR] = start_child(be_initiator, seed);
@@ -436,7 +439,7 @@ static int kill_one(int seed)
 	 * ended. */
 	if (seed & 2)
 		step_timeout_await(&shared_steps->has_succeeded, 1);
-	usleep((useconds_t)(seed * 7919 % 3000));
+	usleep((unsigned)seed * 7919 % 3000);
 	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(pid[victim], SIGKILL);
 	await_child(pid[victim]);
@@ -489,7 +492,7 @@ int main(int argc, char **argv)
 	step_timeout_watch("no request succeeds, or a process does not end");
 	for (int i = 0; i < n && !bad; i++) {
 		step_timeout_step("kill", PATIENCE_S);
-		bad = kill_one(i + seed);
+		bad = kill_one((int)(((unsigned)i + (unsigned)seed) & INT_MAX));
 	}
 	return bad != 0;
 }
