@@ -33,9 +33,9 @@ enum {
 	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
 	LANES = 8, /* data VLs of a port */
-	/* How many bytes a struct payload has of a packet whose other bytes
-	 * are lent (`lender`).  The fabric reads no header field behind these
-	 * bytes. */
+	/* If most bytes of a packet are lent (payload.lender), payload.data has
+	 * only so many bytes, the packet's first.  The fabric reads no header
+	 * field behind these bytes. */
 	PAYLOAD_HEAD = 128,
 	HOPS_MAX = 64,	   /* a packet with more hops is dropped */
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */

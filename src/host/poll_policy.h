@@ -11,10 +11,11 @@
  *	the thread   poll_policy_rested, _thread_looked; _lingers, _pauses
  *	a yield      poll_policy_yielded; _is_crowded
  *
- * "The thread" is the thread that waits for work, the leader of leader.h.  A
- * stream is a run of datagrams that each carry many bytes.  The sender of a
- * stream seldom looks for ACKs, and the receiver does not sleep between two
- * datagrams of it.
+ * "The thread" is the thread that waits for work, the leader of leader.h.
+ * "Bulk" is a datagram or run of datagrams that has POLL_POLICY_BULK bytes, or a
+ * run of more than 8 datagrams of any size.  A stream is bulk after bulk in one
+ * direction.  The sender of a stream seldom looks for ACKs, and the receiver
+ * does not sleep soon after bulk.
  *
  * Owner: struct progress.  Lock: the progress lock.  Any thread reads the words
  * of type shared_u32 and shared_flag without the lock, and threads that post
@@ -32,13 +33,13 @@
 
 /* For how long after a datagram of a stream the thread does not sleep. */
 #define POLL_POLICY_LINGER_NS 40000
-#define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
+#define POLL_POLICY_STREAM    8	     /* how often bulk makes a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_SERVE_NS  100000 /* between looks at gathered posts */
 /* The most bytes of a request that gains by waiting. */
 #define POLL_POLICY_SMALL   8192
 #define POLL_POLICY_LATE_NS 20000 /* a longer wait of a post is too long */
-#define POLL_POLICY_BULK    16384 /* the least bytes of a bulk datagram */
+#define POLL_POLICY_BULK    16384 /* so many bytes of a datagram are bulk */
 /* How long a look takes that finds nothing, if slowness is 1. */
 #define POLL_POLICY_LOOK_NS 500
 /* For how long a core counts as crowded after the first long yield. */
@@ -46,18 +47,18 @@
 /* For how long a core counts as crowded after a long yield, at most. */
 #define POLL_CROWD_MAX_NS 320000000u
 
-/* Bulk datagrams: datagrams, or runs of them, that carry many bytes. */
+/* Counts bulk: datagrams, or runs of them, that the first comment names. */
 struct poll_stream {
-	uint64_t bulk;	   /* how many were sent and received */
-	uint64_t inflow;   /* how many were received since one was sent */
-	shared_u32 streak; /* how many were sent since one was received */
+	uint64_t bulk;	   /* how often bulk was sent or received */
+	uint64_t inflow;   /* how often bulk was received since some was sent */
+	shared_u32 streak; /* how often bulk was sent since some was received */
 	/* Until when the thread does not sleep, because of a stream. */
 	uint64_t linger_ns;
 	/* Counts posts in a stream, for poll_policy_post. */
 	uint32_t posts;
 };
 
-/* Looks at the socket, by any thread. */
+/* Looks at the socket that progress makes in its turns, in any thread. */
 struct poll_looks {
 	struct rx_backoff backoff;
 	shared_flag is_paced; /* the backoff forbids some looks */
@@ -83,18 +84,18 @@ struct poll_thread {
 	uint64_t pause_ns; /* until when the backoff forbids a look */
 };
 
-/* Requests of UC, UD and iWARP QPs, which no packet acknowledges. */
+/* Doorbells of UC, UD and iWARP QPs, whose requests no packet acknowledges. */
 struct poll_unanswered {
-	/* How many were posted, each within POLL_POLICY_SERVE_NS of the one
-	 * before. */
+	/* How many doorbells progress has served, each within
+	 * POLL_POLICY_SERVE_NS of the one before. */
 	uint32_t count;
-	uint64_t last_ns; /* when the last was posted */
+	uint64_t last_ns; /* when the last was served */
 	/* The thread looks at gathered posts each POLL_POLICY_SERVE_NS. */
 	shared_flag is_served;
 	/* When the first of those that wait began to wait, in microseconds; the
 	 * lowest bit is always set, because 0 means that none waits. */
 	shared_u32 since_us;
-	uint32_t forbidden; /* how many of the next requests are not counted */
+	uint32_t forbidden; /* how many of the next doorbells are not counted */
 	uint32_t penalty;   /* the next late group sets `forbidden` to this */
 	/* Groups that have waited since the last late one. */
 	uint32_t groups;
@@ -122,10 +123,10 @@ struct poll_crowd {
 /* Starts a policy that has seen no traffic. */
 void poll_policy_init(struct poll_policy *p);
 /*
- * From here on the policy does not adapt to the traffic: no run of datagrams
- * counts as a stream, each poll may look at the socket, and no wait depends on
- * how long a look takes.  A measurement with this shows how much the policy
- * gains by adapting.  Called before the first datagram.
+ * From here on the policy does not adapt to datagrams: none counts as bulk, each
+ * poll may look at the socket, and no wait depends on how long a look takes.
+ * The rules of struct poll_unanswered stay.  A measurement with this shows how
+ * much the policy gains by adapting.  Called before the first datagram.
  */
 void poll_policy_fix(struct poll_policy *p);
 
@@ -199,22 +200,21 @@ bool poll_policy_is_waiting(const struct poll_policy *p);
 /*
  * Called when all posts that wait are sent.  If a request that no packet will
  * acknowledge has waited for POLL_POLICY_LATE_NS, the program polls too seldom,
- * and such requests do not wait for a while: during the next 1024 of them, and
- * after each further delay during twice as many, at most 16384.  Each 16 groups
- * in a row without a delay halve that number, down to 1024.
+ * and such requests do not wait for a while: during the next 1024 doorbells of
+ * them, and after each further delay during twice as many, at most 16384.  Each
+ * 16 groups in a row without a delay halve that number, down to 1024.
  */
 void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 
-/* Called when a request of a UC, UD or iWARP QP was posted, which no packet
- * will acknowledge. */
+/* Called when progress has served a doorbell of a UC, UD or iWARP QP, whose
+ * requests no packet will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
 /* Called when a request of more than POLL_POLICY_SMALL bytes was posted that no
  * packet will acknowledge: the thread ends its looks at posts that wait, since
  * a large request that waits for such a look is only delayed. */
 void poll_policy_large(struct poll_policy *p);
 /* Should the thread begin to look at posts that wait, because many requests
- * were posted that no packet will acknowledge?  False if the thread looks
- * already. */
+ * came that no packet will acknowledge?  False if the thread looks already. */
 bool poll_policy_wants_service(const struct poll_policy *p);
 /* Called when the thread is about to sleep: returns when the thread has to look
  * at posts that wait; UINT64_MAX: the thread need not look. */

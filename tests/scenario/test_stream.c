@@ -244,8 +244,8 @@ static void a_ready_to_receive_by_send_takes_no_receive(void **state)
 	joined_part(&j);
 }
 
-/* FIN may follow when all posted requests and all due responses have been sent.
- */
+/* FIN may follow when the ready-to-receive message, all posted requests and all
+ * due responses have been sent. */
 static void a_stream_is_drained_when_all_is_sent(void **state)
 {
 	struct ibt_qp *q[2];
