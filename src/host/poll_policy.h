@@ -12,9 +12,9 @@
  *	a yield      poll_policy_yielded; _is_crowded
  *
  * "The thread" is the thread that waits for work, the leader of leader.h.
- * "Bulk" is a datagram or run of datagrams that has POLL_POLICY_BULK bytes, or a
- * run of more than 8 datagrams of any size.  A stream is bulk after bulk in one
- * direction.  The sender of a stream seldom looks for ACKs, and the receiver
+ * "Bulk" is a datagram or run of datagrams that has POLL_POLICY_BULK bytes, or
+ *a run of more than 8 datagrams of any size.  A stream is bulk after bulk in
+ *one direction.  The sender of a stream seldom looks for ACKs, and the receiver
  * does not sleep soon after bulk.
  *
  * Owner: struct progress.  Lock: the progress lock.  Any thread reads the words
@@ -123,10 +123,11 @@ struct poll_crowd {
 /* Starts a policy that has seen no traffic. */
 void poll_policy_init(struct poll_policy *p);
 /*
- * From here on the policy does not adapt to datagrams: none counts as bulk, each
- * poll may look at the socket, and no wait depends on how long a look takes.
- * The rules of struct poll_unanswered stay.  A measurement with this shows how
- * much the policy gains by adapting.  Called before the first datagram.
+ * From here on the policy does not adapt to datagrams: none counts as bulk,
+ * each poll may look at the socket, and no wait depends on how long a look
+ * takes.  The rules of struct poll_unanswered stay.  A measurement with this
+ * shows how much the policy gains by adapting.  Called before the first
+ * datagram.
  */
 void poll_policy_fix(struct poll_policy *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Destroys ids. */
-#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
+#include "rdmacm/neighbour.h"
 #include "rdmacm/object.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	r_take();
 	/* The program may destroy the id in a thread that has taken the event
 	 * of a call, while the call has not returned in another thread. */
-	r_ib_stop_waiting(id);
+	r_neighbour_stop(id);
 	r_await_calls(id);
 	/* r_release also drops a request to bind that has no answer yet.  It
 	 * comes before the wait for acknowledgements, so that the peer learns

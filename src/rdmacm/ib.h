@@ -124,26 +124,6 @@ void r_ib_put_header(const struct r_id *id, struct cmproto *m);
  * may have any contents.  Returns false if there are no such addresses. */
 bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
 
-/* ---- ib_neighbour.c: neighbours that the kernel has to ask for ---- */
-
-/* Called in a thread without r_lock: the wait of an id has ended.  err is 0,
- * with the neighbour's MAC; -ETIMEDOUT; or another -errno. */
-typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
-/* Lets a thread wait until the kernel knows the MAC of the neighbour `hop` of
- * the id's interface, or timeout_ms have passed, and then call finish.  old:
- * the neighbour's MAC, if the fabric knows no interface with this MAC; else
- * NULL.  The thread waits for another MAC than `old`.  If none comes in time,
- * finish gets `old`, or -ETIMEDOUT if the kernel does not have `old` any more.
- * Returns 0 or -errno. */
-int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
-	       int timeout_ms, r_ib_finish *finish);
-/* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
- * waits while the thread uses the id. */
-void r_ib_stop_waiting(const struct r_id *id);
-/* Called in a forked child, which does not have the thread of its parent: drops
- * the parent's waits. */
-void r_ib_await_forked(void);
-
 /* ---- ib_route.c: paths ---- */
 
 /* Stores the GID of the first active port in gid.  Returns false, and stores

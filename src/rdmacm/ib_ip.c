@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "rdmacm/explain.h"
+#include "rdmacm/neighbour.h"
 #include "util/bits.h"
 #include "util/remedy.h"
 #include "wire/neighbour.h"
@@ -211,12 +212,7 @@ static void end_search(struct r_id *id, int err, const uint8_t gid[16])
 		memcpy(id->path.peer, gid, 16);
 		memcpy(&id->base.route.addr.addr.ibaddr.dgid, gid, 16);
 	}
-	if (err)
-		id->state.resolve_err = err == SILENT ? -ETIMEDOUT : err;
-	id->state.is_resolving = false;
-	/* While is_binding is set, r_id_bound posts the event later. */
-	if (!id->state.is_binding)
-		r_id_resolved(id, id->state.resolve_err);
+	r_id_found(id, err == SILENT ? -ETIMEDOUT : err);
 	r_give();
 }
 
@@ -242,7 +238,7 @@ static int find_neighbour(struct r_id *id, const uint8_t hop[16],
 	uint16_t pkey;
 
 	if (err)
-		return err;
+		return err == -ENOENT ? -EAGAIN : err;
 	err = find_mac(id, mac, gid, &pkey);
 	return err == -ENODEV ? -ESTALE : err;
 }
@@ -284,19 +280,20 @@ static void finish_wait(struct r_id *id, int err,
 
 	if (!err)
 		err = find_mac(id, mac, gid, &pkey);
-	end_search(id, err, gid);
+	end_search(id, err == -ENOENT ? -ETIMEDOUT : err, gid);
 }
 
 /* Ends the search at once, or lets it wait for the neighbour. */
 static void begin_search(struct r_id *id, int timeout_ms)
 {
-	uint8_t gid[16], hop[16], mac[NEIGHBOUR_MAC_BYTES];
-	int err = find_peer(id, gid, hop, mac);
+	uint8_t gid[16], mac[NEIGHBOUR_MAC_BYTES];
+	struct neighbour_hop hop = {.ifindex = id->path.ifindex};
+	int err = find_peer(id, gid, hop.ip, mac);
 	bool is_old = err == -ESTALE;
 
 	if (err == -EAGAIN || is_old) {
-		err = r_ib_await(id, hop, is_old ? mac : NULL, timeout_ms,
-				 finish_wait);
+		err = r_neighbour_await(id, &hop, is_old ? mac : NULL,
+					timeout_ms, finish_wait);
 		if (!err)
 			return;
 	}

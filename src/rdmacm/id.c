@@ -183,6 +183,16 @@ void r_id_resolved(struct r_id *id, int err)
 		r_post(e);
 }
 
+void r_id_found(struct r_id *id, int err)
+{
+	if (err)
+		id->state.resolve_err = err;
+	id->state.is_resolving = false;
+	/* While is_binding is set, r_id_bound posts the event later. */
+	if (!id->state.is_binding)
+		r_id_resolved(id, id->state.resolve_err);
+}
+
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
 	if (!m->err) {

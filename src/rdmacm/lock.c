@@ -3,7 +3,7 @@
 #include "rdmacm/object.h"
 
 #include "rdmacm/explain.h"
-#include "rdmacm/ib.h"
+#include "rdmacm/neighbour.h"
 #include "util/monotonic.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static void after_fork(void)
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
 	r_forget_tokens();
-	r_ib_await_forked();
+	r_neighbour_forked();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

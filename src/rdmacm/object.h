@@ -105,11 +105,12 @@ struct r_state {
 	bool is_decided; /* the program has connected, accepted or rejected */
 	/* The peer's request ended before is_decided was set. */
 	bool is_withdrawn;
-	/* r_ib_find_peer has not ended yet; ADDR_RESOLVED waits for it. */
+	/* r_ip_find_peer or r_ib_find_peer has not ended yet; ADDR_RESOLVED
+	 * waits for it. */
 	bool is_resolving;
 	bool uses_kept; /* r_id.kept is in use */
-	/* The failure of r_bind_later or r_ib_find_peer, as -errno; if both
-	 * have failed, the later failure; 0: none. */
+	/* The failure of r_bind_later, r_ip_find_peer or r_ib_find_peer, as
+	 * -errno; if two have failed, the later failure; 0: none. */
 	int resolve_err;
 };
 
@@ -488,6 +489,10 @@ void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port);
 /* Under r_lock: handles the broker's answer m to the request of r_bind or
  * r_bind_later. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
+/* Under r_lock: the search for the id's destination has ended with err, which
+ * is 0 or -errno.  Resets state.is_resolving.  If the id is bound, calls
+ * r_id_resolved. */
+void r_id_found(struct r_id *id, int err);
 /* Under r_lock: rdma_resolve_addr has ended with err, which is 0 or -errno.
  * Posts ADDR_RESOLVED or ADDR_ERROR. */
 void r_id_resolved(struct r_id *id, int err);

@@ -10,7 +10,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
-#include "rdmacm/object.h"
+#include "rdmacm/neighbour.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -271,6 +271,15 @@ static void explain_route(const struct sockaddr *to, int err)
 		      text, strerror(err));
 }
 
+/* Lets ADDR_RESOLVED or ADDR_ERROR follow, for an id that is_resolving. */
+static void find_peer(struct r_id *id, int timeout_ms)
+{
+	if (r_ib_is_ip(&id->base.route.addr.dst_addr))
+		r_ib_find_peer(id, timeout_ms);
+	else
+		r_ip_find_peer(id, timeout_ms);
+}
+
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      struct sockaddr *dst_addr, int timeout_ms)
 {
@@ -282,7 +291,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (r_addr_check(dst_addr, "rdma_resolve_addr") ||
 	    (src_addr && r_addr_check(src_addr, "rdma_resolve_addr")))
 		return -1;
-	is_resolving = r_ib_is_ip(dst_addr);
+	is_resolving = r_ib_is_ip(dst_addr) || r_ip_has_neighbour(dst_addr);
 	if (id->state.has_destination || id->state.is_passive ||
 	    id->state.is_listening)
 		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "
@@ -305,12 +314,12 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	 * reset it. */
 	id->state.has_destination = true;
 	id->state.is_resolving = is_resolving;
-	if (is_resolving)
+	if (r_ib_is_ip(dst_addr))
 		r_ib_limit_asking(id, timeout_ms);
 	id->state.resolve_err = 0;
 	/* If set_source makes `later` true, another thread may take
 	 * ADDR_RESOLVED and destroy the id before set_source returns.  If
-	 * is_resolving is true, that event also waits for r_ib_find_peer. */
+	 * is_resolving is true, that event also waits for find_peer. */
 	err = set_source(id, src_addr, &later);
 	if (err)
 		id->state.has_destination = id->state.is_resolving = false;
@@ -323,7 +332,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
 	} else if (is_resolving) {
-		r_ib_find_peer(id, timeout_ms);
+		find_peer(id, timeout_ms);
 	} else if (!later && post_resolved(id)) {
 		return -1;
 	}

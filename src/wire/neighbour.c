@@ -7,8 +7,10 @@
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -220,6 +222,65 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16])
 	return 0;
 }
 
+/* Returns whether the interface learns hardware addresses by ARP or neighbour
+ * discovery.  If the kernel does not say, returns true. */
+static bool has_neighbours(uint32_t ifindex)
+{
+	struct ifreq r = {.ifr_ifindex = (int)ifindex};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is_told;
+
+	if (fd < 0)
+		return true;
+	is_told = !ioctl(fd, SIOCGIFNAME, &r) && !ioctl(fd, SIOCGIFFLAGS, &r);
+	close(fd);
+	return !is_told ||
+	       !(r.ifr_flags & (IFF_LOOPBACK | IFF_NOARP | IFF_POINTOPOINT));
+}
+
+/* Reads the next hop from the route m to an address of IPv4 or of IPv6; returns
+ * as neighbour_find_hop does.  hop->ip stays if there is no gateway. */
+static int read_hop(const struct kernel_message *m, bool is_v4,
+		    struct neighbour_hop *hop)
+{
+	const void *ifindex = find_attribute(m, sizeof(m->route), RTA_OIF,
+					     sizeof(hop->ifindex));
+
+	if (m->route.rtm_type != RTN_UNICAST)
+		return -EADDRNOTAVAIL;
+	if (!ifindex)
+		return -EPROTO;
+	memcpy(&hop->ifindex, ifindex, sizeof(hop->ifindex));
+	read_gateway(m, is_v4, hop->ip);
+	return has_neighbours(hop->ifindex) ? 0 : -EADDRNOTAVAIL;
+}
+
+int neighbour_find_hop(const uint8_t to[16], const uint8_t from[16],
+		       uint32_t scope, struct neighbour_hop *hop)
+{
+	bool is_v4 = inaddr_is_v4(to);
+	uint8_t bits = is_v4 ? 32 : 128;
+	struct kernel_message m = {
+		.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m.route)),
+			 .nlmsg_type = RTM_GETROUTE,
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.route = {.rtm_family = family_of(to),
+			  .rtm_dst_len = bits,
+			  .rtm_src_len = bits},
+	};
+	int err;
+
+	put_ip(&m, RTA_DST, to);
+	put_ip(&m, RTA_SRC, from);
+	if (scope)
+		put_attribute(&m, RTA_OIF, &scope, sizeof(scope));
+	err = ask_kernel(&m, RTM_NEWROUTE);
+	if (err)
+		return err;
+	memcpy(hop->ip, to, 16);
+	return read_hop(&m, is_v4, hop);
+}
+
 /* Reads the MAC from an entry of the kernel's table.  -EAGAIN: the kernel does
  * not know it. */
 static int read_mac(const struct kernel_message *m,
@@ -228,9 +289,12 @@ static int read_mac(const struct kernel_message *m,
 	const void *found = find_attribute(m, sizeof(m->neighbour), NDA_LLADDR,
 					   NEIGHBOUR_MAC_BYTES);
 
-	if (!found || !(m->neighbour.ndm_state & NUD_KNOWN))
+	if (!(m->neighbour.ndm_state & NUD_KNOWN))
 		return -EAGAIN;
-	memcpy(mac, found, NEIGHBOUR_MAC_BYTES);
+	if (found)
+		memcpy(mac, found, NEIGHBOUR_MAC_BYTES);
+	else
+		memset(mac, 0, NEIGHBOUR_MAC_BYTES);
 	return 0;
 }
 
@@ -297,9 +361,7 @@ int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 			    : search_part(part, (size_t)n, ifindex, hop, &m);
 	}
 	close(fd);
-	if (err)
-		return err == -ENOENT ? -EAGAIN : err;
-	return read_mac(&m, mac);
+	return err ? err : read_mac(&m, mac);
 }
 
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
@@ -318,9 +380,7 @@ int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 	err = ask_kernel(&m, RTM_NEWNEIGH);
 	if (err == -EOPNOTSUPP) /* before Linux 5.0 */
 		return neighbour_search(ifindex, hop, mac);
-	if (err)
-		return err == -ENOENT ? -EAGAIN : err;
-	return read_mac(&m, mac);
+	return err ? err : read_mac(&m, mac);
 }
 
 /* Writes the address of the neighbour's port "discard".  Returns the length of

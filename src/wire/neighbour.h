@@ -26,14 +26,31 @@ struct neighbour_interface {
  * interface has the address; or another -errno. */
 int neighbour_own(const uint8_t ip[16], uint32_t scope,
 		  struct neighbour_interface *i);
+/* The next hop of packets to an address. */
+struct neighbour_hop {
+	uint32_t ifindex; /* of the interface that sends the packets */
+	uint8_t ip[16];	  /* a gateway's address, or the address itself */
+};
+
+/*
+ * Finds the next hop of packets from the address `from` of this host to the
+ * address `to`.  scope: the index of the interface of a link-local `to`; 0: the
+ * route decides.  Returns 0; -EADDRNOTAVAIL: packets to `to` need no MAC, since
+ * `to` is an address of this host, or since the interface has no neighbours, as
+ * lo and tunnels have none; or another -errno, that of the route or of the
+ * failed question to the kernel.
+ */
+int neighbour_find_hop(const uint8_t to[16], const uint8_t from[16],
+		       uint32_t scope, struct neighbour_hop *hop);
 /* Stores the address of the next hop of packets to the address `to` that are
  * sent by the interface: the address of a gateway, which may be one of IPv6
  * also for a `to` of IPv4, or `to` itself.  Returns 0, or -errno: that of the
  * route, for example -ENETUNREACH, if no packet can be sent by the interface;
  * or that of the failed question to the kernel. */
 int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
-/* Stores the MAC of a neighbour.  Returns 0; -EAGAIN: the kernel does not know
- * it yet; or another -errno. */
+/* Stores the MAC of a neighbour; zeros: its hardware address has another
+ * length.  Returns 0; -EAGAIN: the kernel asks for the address, or has got no
+ * answer; -ENOENT: nobody has made the kernel ask; or another -errno. */
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 		   uint8_t mac[NEIGHBOUR_MAC_BYTES]);
 /* Does what neighbour_look does by a search of the kernel's whole table, for a

@@ -50,12 +50,20 @@ static void a_route_without_a_gateway_has_the_address_as_its_hop(void **state)
 	assert_true(neighbour_route(nobody, 0x7ffffff0, hop) < 0);
 }
 
+static void packets_to_this_host_need_no_mac(void **state)
+{
+	struct neighbour_hop hop;
+
+	assert_int_equal(neighbour_find_hop(loop, loop, 0, &hop),
+			 -EADDRNOTAVAIL);
+}
+
 static void a_neighbour_that_nobody_has_asked_for_is_not_known(void **state)
 {
 	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 
 	assert_int_equal(neighbour_look(if_nametoindex("lo"), nobody, mac),
-			 -EAGAIN);
+			 -ENOENT);
 	assert_int_equal(neighbour_look(0x7ffffff0, nobody, mac), -ENODEV);
 }
 
@@ -118,24 +126,31 @@ static void search_many(void)
 		assert_memory_equal(found, mac, sizeof(mac));
 	}
 	hop[15] = ENTRIES + 1;
-	assert_int_equal(neighbour_search(lo, hop, found), -EAGAIN);
+	assert_int_equal(neighbour_search(lo, hop, found), -ENOENT);
 	hop[15] = 1;
-	assert_int_equal(neighbour_search(lo + 1, hop, found), -EAGAIN);
+	assert_int_equal(neighbour_search(lo + 1, hop, found), -ENOENT);
 	close(fd);
+}
+
+static void give_address(int fd, const char *name, const uint8_t ip[4])
+{
+	struct ifreq r = {0};
+	struct sockaddr_in *a = (struct sockaddr_in *)(void *)&r.ifr_addr;
+
+	strncpy(r.ifr_name, name, IFNAMSIZ - 1);
+	a->sin_family = AF_INET;
+	memcpy(&a->sin_addr, ip, 4);
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &r), 0);
 }
 
 /* Gives lo a second address with the label lo:1, and looks for the interface
  * with that address. */
 static void find_labelled(void)
 {
-	struct ifreq alias = {.ifr_name = "lo:1"};
-	struct sockaddr_in *a = (struct sockaddr_in *)(void *)&alias.ifr_addr;
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	struct neighbour_interface i;
 
-	a->sin_family = AF_INET;
-	memcpy(&a->sin_addr, nobody + 12, 4);
-	assert_int_equal(ioctl(fd, SIOCSIFADDR, &alias), 0);
+	give_address(fd, "lo:1", nobody + 12);
 	close(fd);
 	assert_int_equal(neighbour_own(nobody, 0, &i), 0);
 	assert_int_equal(i.ifindex, if_nametoindex("lo"));
@@ -210,11 +225,15 @@ static int add_route(int index, const uint8_t gateway[16])
 static void route_over_ipv6(void)
 {
 	const uint8_t gateway[16] = {0xfe, 0x80, [15] = 9};
+	const uint8_t own[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
 	uint8_t hop[16];
-	int index, err;
+	struct neighbour_hop next;
+	struct ifreq tap = {0};
+	int index, err, fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (!make_interface(&index))
 		_exit(77);
+	give_address(fd, "tap0", own + 12);
 	err = add_route(index, gateway);
 	/* a kernel before Linux 5.2, or without IPv6 */
 	if (err == -EINVAL || err == -EAFNOSUPPORT)
@@ -222,6 +241,16 @@ static void route_over_ipv6(void)
 	assert_int_equal(err, 0);
 	assert_int_equal(neighbour_route(nobody, (uint32_t)index, hop), 0);
 	assert_memory_equal(hop, gateway, 16);
+	assert_int_equal(neighbour_find_hop(nobody, own, 0, &next), 0);
+	assert_int_equal(next.ifindex, index);
+	assert_memory_equal(next.ip, gateway, 16);
+	/* an interface without ARP */
+	strcpy(tap.ifr_name, "tap0");
+	tap.ifr_flags = IFF_UP | IFF_NOARP;
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &tap), 0);
+	close(fd);
+	assert_int_equal(neighbour_find_hop(nobody, own, 0, &next),
+			 -EADDRNOTAVAIL);
 }
 
 static void enter_namespace(void)
@@ -297,6 +326,7 @@ int main(void)
 		cmocka_unit_test(an_interface_is_found_by_its_address),
 		cmocka_unit_test(
 			a_route_without_a_gateway_has_the_address_as_its_hop),
+		cmocka_unit_test(packets_to_this_host_need_no_mac),
 		cmocka_unit_test(
 			a_neighbour_that_nobody_has_asked_for_is_not_known),
 		cmocka_unit_test(a_search_finds_what_a_look_finds),

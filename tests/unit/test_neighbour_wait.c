@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/ib_neighbour: ids that wait for a neighbour.  This test plays the
+/* rdmacm/neighbour_wait: ids that wait for a neighbour.  This test plays the
  * kernel's table of neighbours. */
 #include "test.h"
 
-#include "rdmacm/ib.h"
-#include "wire/neighbour.h"
+#include "rdmacm/neighbour.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { HOPS = 3, LONG_MS = 100000 };
+enum { HOPS = 5, HIDDEN = 3, SILENT = 4, LONG_MS = 100000 };
 
 /* The neighbours, by the last byte of their addresses. */
 static struct {
@@ -27,6 +26,8 @@ int __wrap_neighbour_look(uint32_t ifindex, const uint8_t ip[16],
 			  uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
 	memset(mac, ip[15], NEIGHBOUR_MAC_BYTES);
+	if (ip[15] == HIDDEN)
+		return -ENOENT;
 	return hop[ip[15]].is_known ? 0 : -EAGAIN;
 }
 
@@ -46,10 +47,12 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
 
 static sem_t has_finished;
 static _Atomic uint8_t found; /* the last byte of the MAC */
+static _Atomic int end_err;   /* the error of the last end */
 
 static void note_end(struct r_id *id, int err, const uint8_t mac[6])
 {
 	found = err ? 0 : mac[5];
+	end_err = err;
 	sem_post(&has_finished);
 }
 
@@ -64,25 +67,26 @@ static bool post_comes(sem_t *s)
 
 static void begin_wait(struct r_id *id, uint8_t x)
 {
-	const uint8_t ip[16] = {0xfd, [15] = x};
+	const struct neighbour_hop next = {.ifindex = 1,
+					   .ip = {0xfd, [15] = x}};
 
-	assert_int_equal(r_ib_await(id, ip, NULL, LONG_MS, note_end), 0);
+	assert_int_equal(r_neighbour_await(id, &next, NULL, LONG_MS, note_end),
+			 0);
 }
 
 static void end_wait(const struct r_id *id)
 {
 	r_take();
-	r_ib_stop_waiting(id);
+	r_neighbour_stop(id);
 	r_give();
 }
 
 /* The first neighbour never answers, and the thread's poll has no time limit.
- * So r_ib_await itself has to ask for the second neighbour, and has to wake the
- * thread for the third wait. */
+ * So r_neighbour_await itself has to ask for the second neighbour, and has to
+ * wake the thread for the third wait. */
 static void a_second_wait_does_not_wait_for_the_first(void **state)
 {
-	struct r_id one = {.path.ifindex = 1}, two = {.path.ifindex = 1};
-	struct r_id three = {.path.ifindex = 1};
+	struct r_id one = {0}, two = {0}, three = {0};
 
 	begin_wait(&one, 1);
 	assert_true(post_comes(&hop[1].was_asked));
@@ -99,10 +103,32 @@ static void a_second_wait_does_not_wait_for_the_first(void **state)
 	end_wait(&three);
 }
 
+/* A kernel that asks for a neighbour has an entry of it.  A sandbox that shows
+ * no entries does not say whether the neighbour is silent. */
+static void a_silent_neighbour_differs_from_one_that_is_not_shown(void **state)
+{
+	const struct neighbour_hop hidden = {.ifindex = 1,
+					     .ip = {0xfd, [15] = HIDDEN}};
+	const struct neighbour_hop silent = {.ifindex = 1,
+					     .ip = {0xfd, [15] = SILENT}};
+	struct r_id id = {0};
+
+	assert_int_equal(r_neighbour_await(&id, &hidden, NULL, 0, note_end), 0);
+	assert_true(post_comes(&has_finished));
+	assert_int_equal(end_err, -ENOENT);
+	assert_int_equal(r_neighbour_await(&id, &silent, NULL, -1, note_end),
+			 0);
+	assert_true(post_comes(&has_finished));
+	assert_int_equal(end_err, -ETIMEDOUT);
+	end_wait(&id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_second_wait_does_not_wait_for_the_first),
+		cmocka_unit_test(
+			a_silent_neighbour_differs_from_one_that_is_not_shown),
 	};
 
 	for (int i = 0; i < HOPS; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ids that wait for a neighbour of their IPoIB interface.  A thread waits while
- * there are such ids: the kernel tells the thread when a neighbour has changed.
+ * Ids that wait for a neighbour.  A thread waits while there are such ids: the
+ * kernel tells the thread when a neighbour has changed.
  */
-#include "rdmacm/ib.h"
+#include "rdmacm/neighbour.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,6 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
-#include "wire/neighbour.h"
 
 /* After this pause the kernel is made to ask again, in case it has given up. */
 #define AGAIN_MS 500
@@ -22,28 +21,27 @@
 struct neighbour_wait {
 	struct list link; /* in waits */
 	struct r_id *id;
-	r_ib_finish *finish;
-	uint32_t ifindex; /* of the interface to which the neighbour belongs */
-	uint8_t hop[16];  /* the neighbour's address */
+	r_neighbour_end *end;
+	struct neighbour_hop hop;
 	/* If has_old: a MAC that the fabric does not know.  The neighbour's
 	 * interface may have been made again, and will announce its new MAC. */
 	bool has_old;
 	uint8_t old[NEIGHBOUR_MAC_BYTES];
 	uint64_t until_ms; /* when the wait ends in any case */
 	uint64_t again_ms; /* when the kernel is made to ask next */
-	/* When the wait has ended: the arguments of finish. */
+	/* When the wait has ended: the arguments of `end`. */
 	int err;
 	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 };
 
 /* r_lock is the lock of the variables below. */
 static struct list waits = {&waits, &waits};
-/* Waits that have ended: the thread will call finish for their ids. */
+/* Waits that have ended: the thread will call `end` for their ids. */
 static struct list ended = {&ended, &ended};
 static bool is_running;		  /* the thread exists */
 static uint64_t looks_ms;	  /* until when the thread may sleep */
 static int watch_fd = -1;	  /* the socket of the thread that runs */
-static const struct r_id *in_use; /* the thread calls finish for this id */
+static const struct r_id *in_use; /* the thread calls `end` for this id */
 
 static struct neighbour_wait *wait_of(struct list *l)
 {
@@ -51,14 +49,14 @@ static struct neighbour_wait *wait_of(struct list *l)
 		l; /* link is the first member */
 }
 
-/* Looks for the neighbour's MAC.  Returns 0, -EAGAIN if the kernel does not
- * know the neighbour yet or knows only the old MAC, or another -errno.  After
+/* Looks for the neighbour's MAC, as neighbour_look does.  Returns -EAGAIN also
+ * if the kernel knows only the old MAC.  After
  * the wait's time, an old MAC is better than none: the fabric is asked once
  * more for the interface with this MAC. */
 static int look_for(const struct neighbour_wait *w, uint64_t now_ms,
 		    uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
-	int err = neighbour_look(w->ifindex, w->hop, mac);
+	int err = neighbour_look(w->hop.ifindex, w->hop.ip, mac);
 
 	if (!err && w->has_old && now_ms < w->until_ms &&
 	    !memcmp(mac, w->old, sizeof(w->old)))
@@ -75,7 +73,8 @@ static void collect_ended(void)
 		struct neighbour_wait *w = wait_of(l);
 
 		w->err = look_for(w, now_ms, w->mac);
-		if (w->err == -EAGAIN && now_ms < w->until_ms)
+		if ((w->err == -EAGAIN || w->err == -ENOENT) &&
+		    now_ms < w->until_ms)
 			continue;
 		if (w->err == -EAGAIN)
 			w->err = -ETIMEDOUT;
@@ -94,7 +93,7 @@ static int ask_again(void)
 		struct neighbour_wait *w = wait_of(l);
 
 		if (w->again_ms <= now_ms) {
-			neighbour_ask(w->ifindex, w->hop);
+			neighbour_ask(w->hop.ifindex, w->hop.ip);
 			w->again_ms = now_ms + AGAIN_MS;
 		}
 		until_ms = bits_min_u64(until_ms, w->again_ms);
@@ -103,7 +102,7 @@ static int ask_again(void)
 	return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
 }
 
-/* Calls finish for the ids whose wait has ended.  Returns the pause until the
+/* Calls `end` for the ids whose wait has ended.  Returns the pause until the
  * next look in ms; -1: no id waits, and the thread is to end. */
 static int serve_waits(void)
 {
@@ -117,7 +116,7 @@ static int serve_waits(void)
 
 		in_use = w->id;
 		r_give();
-		w->finish(w->id, w->err, w->mac);
+		w->end(w->id, w->err, w->mac);
 		free(w);
 		r_take();
 		in_use = NULL;
@@ -181,23 +180,30 @@ static int start_thread(void)
 	return 0;
 }
 
+/* Returns whether look_for ends the wait. */
+static bool has_result(struct neighbour_wait *w, uint64_t now_ms)
+{
+	int err = look_for(w, now_ms, w->mac);
+
+	return err != -EAGAIN && err != -ENOENT;
+}
+
 /* Called for a wait that was added while the thread runs: makes the kernel ask
  * for the neighbour.  Wakes the thread only if the wait ends before the sleep
- * of the thread does, or if look_for has a result already, since a thread that
+ * of the thread does, or if there is a result already, since a thread that
  * wakes up asks the kernel about each wait. */
 static void begin_beside(struct neighbour_wait *w)
 {
 	uint64_t now_ms = monotonic_ms();
 
-	neighbour_ask(w->ifindex, w->hop);
+	neighbour_ask(w->hop.ifindex, w->hop.ip);
 	w->again_ms = now_ms + AGAIN_MS;
-	if ((w->until_ms < looks_ms ||
-	     look_for(w, now_ms, w->mac) != -EAGAIN) &&
+	if ((w->until_ms < looks_ms || has_result(w, now_ms)) &&
 	    fd_identity_holds(watch_fd))
 		neighbour_wake(watch_fd);
 }
 
-void r_ib_await_forked(void)
+void r_neighbour_forked(void)
 {
 	list_init(&waits);
 	list_init(&ended);
@@ -207,8 +213,8 @@ void r_ib_await_forked(void)
 	watch_fd = -1;
 }
 
-int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
-	       int timeout_ms, r_ib_finish *finish)
+int r_neighbour_await(struct r_id *id, const struct neighbour_hop *hop,
+		      const uint8_t *old, int timeout_ms, r_neighbour_end *end)
 {
 	struct neighbour_wait *w = malloc(sizeof(*w));
 	bool was_running;
@@ -218,11 +224,10 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 		return -ENOMEM;
 	*w = (struct neighbour_wait){
 		.id = id,
-		.finish = finish,
-		.ifindex = id->path.ifindex,
+		.end = end,
+		.hop = *hop,
 		.until_ms = monotonic_ms() +
 			    (timeout_ms > 0 ? (uint64_t)timeout_ms : 0)};
-	memcpy(w->hop, hop, 16);
 	w->has_old = old;
 	if (old)
 		memcpy(w->old, old, sizeof(w->old));
@@ -250,7 +255,7 @@ static void drop_waits(struct list *list, const struct r_id *id)
 		}
 }
 
-void r_ib_stop_waiting(const struct r_id *id)
+void r_neighbour_stop(const struct r_id *id)
 {
 	drop_waits(&waits, id);
 	drop_waits(&ended, id);
