@@ -312,9 +312,21 @@ static bool is_entry_of(const struct kernel_message *m, uint32_t ifindex,
 	return to && !memcmp(to, is_v4 ? hop + 12 : hop, bytes);
 }
 
+/* Returns the -errno of a message of the kernel that reports an error, of which
+ * there are n bytes. */
+static int read_error(const uint8_t *message, size_t n)
+{
+	int err = 0;
+
+	if (n >= NLMSG_LENGTH(sizeof(err)))
+		memcpy(&err, message + NLMSG_LENGTH(0), sizeof(err));
+	return err < 0 ? err : -EPROTO;
+}
+
 /* Looks for the neighbour in a part of the kernel's table.  Returns 0: *m is
  * the neighbour's entry; -EAGAIN: a further part is to be read; -ENOENT: this
- * was the last part, or the kernel reports an error. */
+ * was the last part; or the -errno that the kernel reports, for example
+ * -EOPNOTSUPP in a sandbox without neighbours. */
 static int search_part(const uint8_t *bytes, size_t n, uint32_t ifindex,
 		       const uint8_t hop[16], struct kernel_message *m)
 {
@@ -323,10 +335,11 @@ static int search_part(const uint8_t *bytes, size_t n, uint32_t ifindex,
 	for (; n >= sizeof(head); n -= NLMSG_ALIGN(head.nlmsg_len),
 				  bytes += NLMSG_ALIGN(head.nlmsg_len)) {
 		memcpy(&head, bytes, sizeof(head));
+		if (head.nlmsg_type == NLMSG_ERROR)
+			return read_error(bytes, n);
 		if (head.nlmsg_len < sizeof(head) ||
 		    NLMSG_ALIGN(head.nlmsg_len) > n ||
-		    head.nlmsg_type == NLMSG_DONE ||
-		    head.nlmsg_type == NLMSG_ERROR)
+		    head.nlmsg_type == NLMSG_DONE)
 			return -ENOENT;
 		memset(m, 0, sizeof(*m));
 		memcpy(m, bytes, bits_min_u64(head.nlmsg_len, sizeof(*m)));

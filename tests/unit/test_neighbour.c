@@ -26,6 +26,24 @@ static const uint8_t loop[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
  */
 static const uint8_t nobody[16] = {[10] = 0xff, 0xff, 192, 0, 2, 77};
 
+static bool is_refused; /* recv gets the kernel's refusal of the request */
+
+ssize_t __real_recv(int fd, void *to, size_t bytes, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
+{
+	const struct {
+		struct nlmsghdr head;
+		struct nlmsgerr body;
+	} m = {.head = {.nlmsg_len = sizeof(m), .nlmsg_type = NLMSG_ERROR},
+	       .body = {.error = -EOPNOTSUPP}};
+
+	if (!is_refused || bytes < sizeof(m))
+		return __real_recv(fd, to, bytes, flags);
+	memcpy(to, &m, sizeof(m));
+	return sizeof(m);
+}
+
 static void an_interface_is_found_by_its_address(void **state)
 {
 	struct neighbour_interface i;
@@ -48,6 +66,18 @@ static void a_route_without_a_gateway_has_the_address_as_its_hop(void **state)
 	assert_memory_equal(hop, loop, 16);
 	/* there is no interface with this number */
 	assert_true(neighbour_route(nobody, 0x7ffffff0, hop) < 0);
+}
+
+/* A sandbox has no table of neighbours. */
+static void a_refused_look_is_an_error(void **state)
+{
+	uint8_t mac[NEIGHBOUR_MAC_BYTES];
+	int err;
+
+	is_refused = true;
+	err = neighbour_look(if_nametoindex("lo"), nobody, mac);
+	is_refused = false;
+	assert_int_equal(err, -EOPNOTSUPP);
 }
 
 static void packets_to_this_host_need_no_mac(void **state)
@@ -326,6 +356,7 @@ int main(void)
 		cmocka_unit_test(an_interface_is_found_by_its_address),
 		cmocka_unit_test(
 			a_route_without_a_gateway_has_the_address_as_its_hop),
+		cmocka_unit_test(a_refused_look_is_an_error),
 		cmocka_unit_test(packets_to_this_host_need_no_mac),
 		cmocka_unit_test(
 			a_neighbour_that_nobody_has_asked_for_is_not_known),
