@@ -333,6 +333,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		}
 		if (old == HCA_QP_SQE)
 			unreliable_tx_reset(q);
+		/* the next drain asks for its event itself */
+		if (old == HCA_QP_SQD)
+			qp->attr.en_sqd_async_notify = 0;
 		q->req.draining = false;
 		ibt_qp_activate(t, q);
 		break;

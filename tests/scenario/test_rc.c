@@ -381,6 +381,28 @@ static void an_idle_send_queue_is_drained_at_once(void **state)
 	two_hcas_free(d);
 }
 
+/* A drain that asks for the event ends before the queue is drained.  The next
+ * drain does not ask. */
+static void a_drain_that_asks_for_no_event_gets_none(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+
+	d->fate = outcome_drop_all;
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000);
+	modify_qp(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
+	modify_qp(d, 0, HCA_QP_RTS, 0);
+	assert_int_equal(d->side[0].qp->attr.en_sqd_async_notify, 0);
+	d->fate = NULL;
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	modify_qp(d, 0, HCA_QP_SQD, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[0].events[ENGINE_SQ_DRAINED], 0);
+	two_hcas_free(d);
+}
+
 static int lose_requests(void *context, int from, const struct engine_frame *f)
 {
 	return from != 0;
@@ -729,6 +751,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
 	const struct CMUnitTest of_packets[] = {
+		cmocka_unit_test(a_drain_that_asks_for_no_event_gets_none),
 		cmocka_unit_test(
 			a_drain_waits_for_a_request_that_is_not_sent_yet),
 	};
