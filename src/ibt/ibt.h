@@ -116,8 +116,8 @@ struct rx_pending_pool {
 struct rx_pending_state {
 	struct list packets; /* struct rx_pending, in the order of arrival */
 	uint32_t count;	     /* how many `packets` there are */
-	/* A packet has waited for too long, and each packet that this process
-	 * has tried to deliver since then lacked a receive. */
+	/* A packet has waited for too long, and no packet that this process has
+	 * tried to deliver since then has found a receive. */
 	bool is_late;
 	/* At the last try to deliver a packet a peer held the responder lock.
 	 */

@@ -51,16 +51,15 @@ static uint32_t sender_of(const struct ibt_qp *q, const struct pkt *p)
 	return q->qp->type == HCA_QPT_UD ? p->deth.src_qpn : 0;
 }
 
-/* Would p be dropped because no receive is posted? */
-static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
-			  const struct pkt *p)
+/* Does p take a receive from its QP? */
+static bool takes_receive(const struct ibt_qp *q, const struct pkt *p)
 {
-	bool wants = p->info->kind == OPCODE_KIND_SEND
+	bool takes = p->info->kind == OPCODE_KIND_SEND
 			     ? opcode_starts(p->info)
 			     : (p->info->ext & OPCODE_EXT_IMMDT) != 0;
 
-	return wants && q->qp->state >= HCA_QP_RTR &&
-	       q->qp->state <= HCA_QP_SQE && !rq_has(t->hca, q->qp);
+	return takes && q->qp->state >= HCA_QP_RTR &&
+	       q->qp->state <= HCA_QP_SQE;
 }
 
 /*
@@ -74,15 +73,17 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 static bool deliver_packet(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   const struct ud_from *f, bool is_patient)
 {
-	bool lacks;
+	bool takes = takes_receive(q, p), lacks;
 
 	if (!ibt_responder_enter(t, q)) {
 		q->pending.is_locked = true;
 		return false;
 	}
 	q->pending.is_locked = q->pending.is_lock_late = false;
-	lacks = lacks_receive(t, q, p);
-	if (!lacks)
+	lacks = takes && !rq_has(t->hca, q->qp);
+	/* The rest of a message that was dropped for want of a receive needs
+	 * none, and so does not tell that the program posts receives again. */
+	if (takes && !lacks)
 		q->pending.is_late = false;
 	if (lacks && is_patient && p->bth.dest_qpn != MCAST_QPN) {
 		ibt_responder_leave(q);

@@ -8,8 +8,8 @@
  * wire, each for RX_PENDING_PATIENCE_NS, or longer if the program has not
  * polled (RX_PENDING_UNSEEN_NS) or a peer holds the responder lock
  * (RX_PENDING_BUSY_NS).  A queue pair that then has no receive is late: until
- * a packet finds a receive or needs none, the packets that wait and further
- * packets that need a receive are dropped at once.  A packet to a multicast
+ * a packet finds a receive, the packets that wait and further packets that need
+ * a receive are dropped at once.  A packet to a multicast
  * group never waits for a receive: without one the packet is dropped.  With
  * engine_config.strict, no packet waits for a receive.
  *

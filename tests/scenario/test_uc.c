@@ -150,6 +150,22 @@ static void a_message_of_many_packets_waits_for_its_receive(void **state)
 	two_hcas_free(d);
 }
 
+/* The rest of the first message needs no receive, and so does not let the next
+ * message wait. */
+static void a_late_receiver_is_not_waited_for_again(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
+	const struct engine_counters *c = engine_counters(d->side[1].engine, 0);
+
+	two_hcas_post_row(d, 1, HCA_WR_SEND, 400, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(c->rx_dropped, 1);
+	two_hcas_post_row(d, 1, HCA_WR_SEND, 400, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
+	assert_int_equal(c->rx_dropped, 2);
+	two_hcas_free(d);
+}
+
 static void too_long_a_message_leaves_its_receive(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
@@ -325,6 +341,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_read_is_refused),
 	};
 	const struct CMUnitTest of_packets[] = {
+		cmocka_unit_test(a_late_receiver_is_not_waited_for_again),
 		cmocka_unit_test(
 			a_gap_drops_its_message_and_the_next_one_arrives),
 		cmocka_unit_test(a_request_ends_when_its_frame_has_left),
