@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t number,
 	struct device_gid entry;
 	bool is_there = netdev_gid(d, &d->ports[number - 1], i, &entry);
 	const uint8_t *g = entry.gid;
-	char text[48], dir[96];
+	char text[48], dir[96], netdev[IF_NAMESIZE];
 
 	snprintf(text, sizeof(text),
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
@@ -125,7 +126,12 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t number,
 	else
 		drop_entry(w, dir, "types", i);
 	if (is_there && *d->netdev)
-		put_file(w, d->netdev, "%s/ndevs/%u", dir, i);
+		put_file(w,
+			 entry.ifindex != d->ifindex &&
+					 if_indextoname(entry.ifindex, netdev)
+				 ? netdev
+				 : d->netdev,
+			 "%s/ndevs/%u", dir, i);
 	else
 		drop_entry(w, dir, "ndevs", i);
 }

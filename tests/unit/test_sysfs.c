@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -40,6 +41,11 @@ static int set_up(void **state)
 	}
 	devices[0].ports[0].gids[2] = devices[0].ports[0].gids[1];
 	devices[0].ports[0].gids[2].type = DEVICE_GID_ROCE_V1;
+	/* an address of another interface, which every machine has */
+	devices[0].ports[0].gids[4] =
+		(struct device_gid){{[10] = 0xff, 0xff, 127, 0, 0, 1},
+				    DEVICE_GID_ROCE_V2,
+				    if_nametoindex("lo")};
 	return mkdtemp(root) ? 0 : -1;
 }
 
@@ -121,6 +127,7 @@ static void the_tree_has_the_files_that_programs_read(void **state)
 	expect_file(PORT "gid_attrs/types/1", "RoCE v2");
 	expect_file(PORT "gid_attrs/types/2", "IB/RoCE v1");
 	expect_file(PORT "gid_attrs/ndevs/1", "eth0");
+	expect_file(PORT "gid_attrs/ndevs/4", "lo");
 	expect_file(PORT "gids/63", "0000:0000:0000:0000:0000:0000:0000:0000");
 	expect_none(PORT "gid_attrs/types/63");
 	expect_none(PORT "gids/64");
