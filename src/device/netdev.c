@@ -7,7 +7,10 @@
 #include "device/ib.h"
 #include "util/inaddr.h"
 
-#define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
+/* The entries without a fixed meaning are from FIRST_OTHER to before LAST, the
+ * index of the last entry. */
+#define FIRST_OTHER 4
+#define LAST	    (DEVICE_MAX_GIDS - 1)
 
 /* Sorts of interfaces, in the order of preference.  The preferred interfaces
  * are all interfaces of the first sort of which the machine has any. */
@@ -22,7 +25,7 @@ enum sort {
 /* The addresses for a device's GID table; all are borrowed. */
 struct wanted {
 	const uint8_t *local;	/* link-local, for index 0, or NULL */
-	const uint8_t *primary; /* for indexes 1 to 3, or NULL */
+	const uint8_t *primary; /* for indexes 1 to 3 and LAST, or NULL */
 	const struct netdev_addr *others[DEVICE_MAX_GIDS];
 	uint32_t other_count;
 };
@@ -311,8 +314,7 @@ static bool is_among(const struct wanted *w, const uint8_t ip[16])
 
 static void want_address(struct wanted *w, const struct netdev_addr *a)
 {
-	if (w->other_count < DEVICE_MAX_GIDS - FIRST_OTHER &&
-	    !is_among(w, a->ip))
+	if (w->other_count < LAST - FIRST_OTHER && !is_among(w, a->ip))
 		w->others[w->other_count++] = a;
 }
 
@@ -375,7 +377,8 @@ static void put_gid(struct device_port *p, uint32_t i, const uint8_t ip[16],
 	p->gids[i].ifindex = ifindex;
 }
 
-/* Fills the entries below FIRST_OTHER, which netdev.h describes. */
+/* Fills the entries below FIRST_OTHER and the last one, which netdev.h
+ * describes. */
 static void put_fixed(const struct device *d, const struct wanted *w,
 		      struct device_port *p)
 {
@@ -391,10 +394,13 @@ static void put_fixed(const struct device *d, const struct wanted *w,
 		put_gid(p, i, w->primary,
 			i == 2 ? DEVICE_GID_ROCE_V1 : DEVICE_GID_ROCE_V2,
 			d->ifindex);
+	if (w->primary)
+		put_gid(p, LAST, w->primary, DEVICE_GID_ROCE_V2, d->ifindex);
 }
 
-/* Fills the entries from FIRST_OTHER on.  An address that is in the old table
- * stays at its index; the other addresses take the indexes that are free. */
+/* Fills the entries from FIRST_OTHER to before LAST.  An address that is in the
+ * old table stays at its index; the other addresses take the indexes that are
+ * free. */
 static void put_others(const struct device_port *old, const struct wanted *w,
 		       struct device_port *p)
 {
@@ -402,15 +408,15 @@ static void put_others(const struct device_port *old, const struct wanted *w,
 	uint32_t hole = FIRST_OTHER;
 
 	for (uint32_t k = 0; k < w->other_count; k++)
-		for (uint32_t i = FIRST_OTHER; i < DEVICE_MAX_GIDS; i++)
+		for (uint32_t i = FIRST_OTHER; i < LAST; i++)
 			if (is_entry(old, i, w->others[k])) {
 				p->gids[i] = old->gids[i];
 				placed[k] = true;
 			}
 	for (uint32_t k = 0; k < w->other_count; k++) {
-		while (hole < DEVICE_MAX_GIDS && p->gids[hole].ifindex)
+		while (hole < LAST && p->gids[hole].ifindex)
 			hole++;
-		if (!placed[k] && hole < DEVICE_MAX_GIDS)
+		if (!placed[k] && hole < LAST)
 			put_gid(p, hole, w->others[k]->ip, DEVICE_GID_ROCE_V2,
 				w->others[k]->ifindex);
 	}

@@ -15,11 +15,14 @@
  *	         addresses; then, on the first RoCE device, the addresses,
  *	         other than link-local ones, of interfaces that are up and
  *	         are not RoCE devices, with loopback addresses at the end
+ *	the last the address of index 1 as RoCE v2, for programs that look from
+ *	         the last entry to the first (brpc): they would find a loopback
+ *	         address
  *
  * An entry stays at its index while its address is one of these, with two
- * exceptions.  An IPv4 address replaces an IPv6 address at 1 to 3.  If the
- * address at 0, or at 1 to 3, is removed, another address of the interface
- * moves there.
+ * exceptions.  An IPv4 address replaces an IPv6 address at 1 to 3 and at the
+ * last index.  If the address at 0, or at 1 to 3, is removed, another address
+ * of the interface moves there.
  *
  * The table of an iWARP device has the same addresses, by which rdma_cm finds
  * the device.  Its entry 0 is empty if there is no link-local address, and the

@@ -452,6 +452,7 @@ static void each_kind_of_address_has_its_index(void **state)
 	expect_gid(0, 8, "::1", V2);
 	expect_gid(0, 9, "127.0.0.9", V2);
 	expect_gid(0, 10, NULL, 0);
+	expect_gid(0, DEVICE_MAX_GIDS - 1, "10.0.0.1", V2);
 }
 
 static void
@@ -607,7 +608,8 @@ static void devices_and_gids_beyond_the_tables_are_left_out(void **state)
 		add_link("more")->is_routed = true;
 	assert_int_equal(choose_devices(NULL), DEVICE_MAX);
 	assert_int_equal(choose_devices("eth0"), 1);
-	expect_gid(0, DEVICE_MAX_GIDS - 1, "10.0.0.61", V2);
+	expect_gid(0, DEVICE_MAX_GIDS - 2, "10.0.0.60", V2);
+	expect_gid(0, DEVICE_MAX_GIDS - 1, "10.0.0.1", V2);
 	update_devices(1);
 	assert_int_equal(changes[0], 0);
 }
