@@ -463,6 +463,7 @@ static struct ud_from ud_from_of(const struct engine *e, const struct part *a)
 	const struct engine_dgram *d = a->d;
 	struct ud_from from = {.from = d->from,
 			       .to = d->to,
+			       .device = d->device,
 			       .tos = d->tos,
 			       .bytes = a->len,
 			       .is_local = d->local};

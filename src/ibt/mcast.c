@@ -131,8 +131,11 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;
-		/* Each port that is in the group receives its own copy, which
-		 * is for the queue pairs of that port alone. */
+		/* Each device, and each port of a fabric, that is in the group
+		 * receives its own copy, which is for its queue pairs alone.
+		 */
+		if (q->qp->device != f->device)
+			continue;
 		if (f->lid.is_used &&
 		    (f->lid.port != q->qp->attr.port_num ||
 		     !bth_is_same_partition(p->bth.pkey, ibt_pkey(t, q))))

@@ -4,8 +4,8 @@
  * 10.5).  A packet to the multicast QPN is delivered to each queue pair of its
  * group, except to the queue pair that has sent the packet.  A packet by LID is
  * delivered only to queue pairs by LID of its port and partition, and a packet
- * by UDP only to queue pairs that are not by LID.  Owner: struct ibt.  Lock:
- * the progress lock.
+ * by UDP only to queue pairs that are not by LID and belong to the device that
+ * has received it.  Owner: struct ibt.  Lock: the progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H

@@ -31,8 +31,9 @@ struct ud_lid {
 struct ud_from {
 	/* Addresses as GIDs; for a datagram by LID, the GIDs of its GRH. */
 	struct inaddr from, to;
-	uint8_t tos;  /* ToS or traffic class */
-	size_t bytes; /* length from the BTH to the end of the ICRC */
+	uint32_t device; /* the device that received the datagram */
+	uint8_t tos;	 /* ToS or traffic class */
+	size_t bytes;	 /* length from the BTH to the end of the ICRC */
 	/* The datagram was sent on this host, where each QPN is unique. */
 	bool is_local;
 	struct ud_lid lid;

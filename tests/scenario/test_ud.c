@@ -554,6 +554,26 @@ static void a_sender_with_the_same_qpn_elsewhere_is_heard(void **state)
 	two_hcas_free(d);
 }
 
+/* Two devices of a process may be on different networks. */
+static void a_datagram_to_a_group_is_for_the_device_that_got_it(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
+	struct cqe c;
+
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	two_hcas_recv(d, 1, AT, 1000);
+	s->qp->device = 1; /* the datagram comes to device 0 */
+	to_group(d, prepare_send(d, 100, 1));
+	post_and_run(d);
+	assert_false(two_hcas_poll(d, 1, &c));
+	s->qp->device = 0;
+	to_group(d, prepare_send(d, 100, 2));
+	post_and_run(d);
+	assert_got(d, 100, 2);
+	two_hcas_free(d);
+}
+
 /* IBTA 10.5.1: a datagram to a group names the multicast QPN. */
 static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 {
@@ -720,6 +740,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_sender_does_not_hear_itself),
 		cmocka_unit_test(a_sender_with_the_same_qpn_elsewhere_is_heard),
 		cmocka_unit_test(a_datagram_to_a_group_names_no_queue_pair),
+		cmocka_unit_test(
+			a_datagram_to_a_group_is_for_the_device_that_got_it),
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(many_waiting_datagrams_choke_the_receiver),
