@@ -7,8 +7,9 @@
  *	| 16 | payload | 4 | | 16 | payload | 4 | ...	one sendmsg
  *	+----+---------+---+ +----+---------+---+
  *
- * An FPDU has -m bytes at most, by default as many as a TCP segment of the
- * connection carries.  Both ends compute CRC-32C.  The receiver knows the
+ * An FPDU has at most -m bytes, by default the bytes of a TCP segment of the
+ * connection, and never more than 64774: a ULPDU of 64768 bytes, its length and
+ * its CRC.  Both ends compute CRC-32C.  The receiver knows the
  * lengths of all FPDUs in advance: recvmsg writes each payload to its place,
  * and the program copies nothing.  -p: no CRC is computed, but its 4 bytes are
  * sent.

@@ -242,6 +242,9 @@ static void wait_window(struct sender *t, uint64_t count)
 
 	for (;;) {
 		taken = __atomic_load_n(&t->shared->taken, __ATOMIC_ACQUIRE);
+		/* packets that counted as lost have come late */
+		if (taken > t->sent - t->lost)
+			t->lost = t->sent - taken;
 		if (t->sent + count - t->lost - taken <= WINDOW)
 			return;
 		if (taken != t->seen || !t->seen_ns) {

@@ -72,8 +72,7 @@ int main(int argc, char **argv)
 			pause();
 	}
 	raw_enter(&o, 0);
-	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
-		usleep(100);
+	raw_await(&o, ready, child);
 	began = raw_now_ns();
 	do {
 		messages +=
