@@ -91,7 +91,7 @@ struct target_failure {
 #define TARGET_LEFT 0x80000000u
 
 /* Bits of qp_target.notify, by which a peer tells a QP's own process what to do
- * or what has happened. */
+ * or what has happened.  The owner itself sets QP_NOTIFY_LOST. */
 enum qp_notify {
 	QP_NOTIFY_HEARD = 1,  /* the first request has come */
 	QP_NOTIFY_CQ = 2,     /* an event of recv_cq has to be raised */
@@ -103,8 +103,9 @@ enum qp_notify {
 	/* The owner has to collect completions: rq_is_full is true, or a
 	 * request waits for memory of an eager message (eager.h). */
 	QP_NOTIFY_ROOM = 128,
-	/* The memory of an eager message is not registered or not mapped any
-	 * more; struct qp's members rq_lost name the memory and the receive. */
+	/* The owner could not copy an eager message: the message's memory is
+	 * not registered, not mapped or too short.  In struct qp, rq_lost is
+	 * the address, rq_lost_key its lkey, rq_lost_id the receive's wr_id. */
 	QP_NOTIFY_LOST = 256,
 	QP_NOTIFY_ALL = 511, /* the bits above */
 };
@@ -117,8 +118,8 @@ enum qp_notify {
  * end, and the receives are flushed after the peer has released the lock.
  */
 struct qp_target {
-	/* Each request writes the members up to is_torn, in one cache
-	 * line. */
+	/* SENDs, WRITEs and atomics write only the members up to is_torn, in
+	 * one cache line, unless a completion counter counts the WRITEs. */
 	struct alock lock;
 	aoff next; /* the next QP on recv_cq's list `incoming` */
 	/* completed + 1 if a message has taken the receive at `completed` and
@@ -140,7 +141,8 @@ struct qp_target {
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
 	/* A peer died while it held the lock: rq_settle is due. */
 	uint8_t is_torn;
-	/* Few requests write the members from here on. */
+	/* READs write tx_bytes.  Few other requests write the members from here
+	 * on. */
 	uint64_t tx_bytes; /* bytes that READs have fetched */
 	/* UC, and RC by LID: says that the peer sends packets from now on.  The
 	 * upper 32 bits name the connection of this peer (qp.connection).  The
@@ -156,7 +158,7 @@ struct qp_target {
 };
 
 _Static_assert(offsetof(struct qp_target, tx_bytes) == 64,
-	       "a peer's request writes one cache line");
+	       "all members that a SEND writes are in one cache line");
 
 /* The words of an arena that peers write and that belong to no single queue. */
 struct hca_peer_area {

@@ -172,8 +172,9 @@ static void a_place_goes_to_a_sender_that_may_use_it(void **state)
 	cm_free(cm);
 }
 
-/* The first request in the list waits for a full backlog.  The sender's share
- * goes to a later request of that sender, whose listener has room. */
+/* The first held request waits because its listener's backlog is full.  The
+ * place that becomes free in the sender's share goes to a later request of that
+ * sender, whose listener has room. */
 static void a_senders_share_goes_to_a_listener_with_room(void **state)
 {
 	struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
@@ -242,7 +243,8 @@ static void a_withdrawn_request_keeps_its_place_until_it_is_taken(void **state)
 	}
 }
 
-/* Requests that wait for a listener do not count for the next listener. */
+/* A withdrawn request that the consumer has not taken counts in the backlog of
+ * its own listener, and not in that of a later listener of the same service. */
 static void a_withdrawn_request_ends_with_its_listener(void **state)
 {
 	struct cm *cm = manager_of(2, (const uint32_t[]){1, 1});
@@ -334,8 +336,8 @@ static void answers_delay_no_other_request(void **state)
 	}
 }
 
-/* Requests beyond a peer's share, or beyond the share of all peers, are refused
- * at once. */
+/* Requests to a service without a listener are held, up to the share of a peer
+ * and that of all peers.  Further requests are rejected at once. */
 static void a_flood_of_requests_to_no_listener_is_bounded(void **state)
 {
 	enum { PEERS = 8, EACH = 1000 };
