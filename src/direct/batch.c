@@ -12,9 +12,12 @@
 
 /* ---- WRITEs and READs: one call of the space for all of them ---- */
 
+/* The moves are on the stack of a program's thread, which may be small. */
+#define MOVES_MAX 32
+
 struct moves {
-	struct space_move move[DIRECT_BATCH_MAX];
-	struct space_vec target[DIRECT_BATCH_MAX], initiator[DIRECT_BATCH_MAX];
+	struct space_move move[MOVES_MAX];
+	struct space_vec target[MOVES_MAX], initiator[MOVES_MAX];
 	uint32_t count;
 };
 
@@ -73,8 +76,7 @@ static void gather_moves(struct target_ref *l, struct qp *qp,
 		    eager_is_in_way(l->hca, qp, target.vec, target.n))
 			return;
 		add_move(m, &s->r, &target, is_put);
-	} while (m->count < DIRECT_BATCH_MAX &&
-		 s->next(s->arg, m->count, &s->r));
+	} while (m->count < MOVES_MAX && s->next(s->arg, m->count, &s->r));
 }
 
 static uint32_t run_moves(struct target_ref *l, struct qp *qp,

@@ -67,7 +67,7 @@ static void say_refusal(const struct udp_dgram *d)
 static size_t send_datagrams(struct progress *p, const struct engine_frame *f,
 			     size_t n, size_t at)
 {
-	struct udp_dgram d[UDP_BATCH];
+	struct udp_dgram *d = p->tx.sent;
 	size_t taken;
 
 	for (size_t i = 0; i < n; i++)
@@ -100,8 +100,8 @@ size_t frames_send(struct progress *p, const struct engine_frame *f, size_t n)
 {
 	size_t sent = 0;
 
-	p->full_fd = -1;
-	while (sent < n && p->full_fd < 0) {
+	p->tx.full_fd = -1;
+	while (sent < n && p->tx.full_fd < 0) {
 		const struct engine_frame *first = f + sent;
 		size_t run = 1, k;
 
@@ -111,11 +111,12 @@ size_t frames_send(struct progress *p, const struct engine_frame *f, size_t n)
 		k = first->head_bytes ? fabric_link_send(first, run)
 				      : send_datagrams(p, first, run, sent);
 		if (k < run)
-			p->full_fd = first->head_bytes ? fabric_link_full_fd()
-						       : p->wire.full_fd;
+			p->tx.full_fd = first->head_bytes
+						? fabric_link_full_fd()
+						: p->wire.full_fd;
 		sent += k;
 	}
-	if (shared_own(&p->activity.is_full) != (p->full_fd >= 0))
-		shared_store(&p->activity.is_full, p->full_fd >= 0);
+	if (shared_own(&p->activity.is_full) != (p->tx.full_fd >= 0))
+		shared_store(&p->activity.is_full, p->tx.full_fd >= 0);
 	return sent;
 }

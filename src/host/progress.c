@@ -58,7 +58,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	clock_init(&p->clock);
 	p->last_turn_ns = p->now_ns = p->published_ns = clock_now(&p->clock);
 	poll_policy_init(&p->policy);
-	p->wake.awaited_fd = p->wake.fd = p->full_fd = -1;
+	p->wake.awaited_fd = p->wake.fd = p->tx.full_fd = -1;
 	direct_select_init(&p->direct_select);
 	post_lock_init_all(&p->posts);
 	stream_set_init(&p->streams);
@@ -124,7 +124,7 @@ static bool send_streams(struct progress *p)
 
 static void transmit_frames(struct progress *p)
 {
-	struct engine_frame f[UDP_BATCH];
+	struct engine_frame *f = p->tx.made;
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
 	bool more = false;
 
@@ -312,10 +312,10 @@ static void await_room(struct progress *p, uint64_t ns)
 {
 	bool looks = !engine_is_choked(p->engine);
 	struct pollfd waits[] = {
-		{.fd = p->full_fd, .events = POLLOUT},
+		{.fd = p->tx.full_fd, .events = POLLOUT},
 		{.fd = looks ? fabric_link_fd() : -1, .events = POLLIN}};
 
-	if (!fabric_link_wants_room(p->full_fd))
+	if (!fabric_link_wants_room(p->tx.full_fd))
 		return;
 	poll(waits, 2, (int)(ns / 1000000) + 1);
 	if (waits[1].revents)
@@ -334,7 +334,7 @@ static void send_rest(struct progress *p)
 	uint64_t end = monotonic_ns() + REST_NS, now;
 
 	shield_holder(p);
-	while (p->full_fd >= 0 && (now = monotonic_ns()) < end) {
+	while (p->tx.full_fd >= 0 && (now = monotonic_ns()) < end) {
 		await_room(p, end - now);
 		transmit_frames(p);
 	}

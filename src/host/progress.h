@@ -96,8 +96,8 @@ struct progress_activity {
 	 * if the program makes no progress any more.  So ACKs may be held back
 	 * for what the program posts next. */
 	shared_flag is_watched;
-	/* full_fd is a descriptor: the last frames wait for room in a socket or
-	 * in the ring to a fabric. */
+	/* tx.full_fd is a descriptor: the last frames wait for room in a socket
+	 * or in the ring to a fabric. */
 	shared_flag is_full;
 	/* A poll has found is_full set, and is in its yield of the core. */
 	shared_flag yields_for_room;
@@ -108,6 +108,17 @@ struct progress_activity {
 struct progress_batch {
 	struct udp_dgram got[UDP_BATCH];
 	uint32_t count, next;
+};
+
+/* The frames that transmit_frames sends.  They would take 20 KB of the stack of
+ * a program's thread, which may have only 16 KB in all. */
+struct progress_frames {
+	struct engine_frame made[UDP_BATCH];
+	struct udp_dgram sent[UDP_BATCH]; /* those of `made` that go by UDP */
+	/* The descriptor that has POLLOUT once there is room for the frames of
+	 * the last send that a full socket or ring did not take (that of a ring
+	 * only after fabric_link_wants_room); -1: all frames were sent. */
+	int full_fd;
 };
 
 /* Which reports were made; each is made once. */
@@ -140,10 +151,7 @@ struct progress {
 	struct progress_activity activity;
 	struct progress_batch batch;
 	struct stream_set streams; /* the connections of iWARP devices */
-	/* The descriptor that has POLLOUT once there is room for the frames of
-	 * the last send that a full socket or ring did not take (that of a ring
-	 * only after fabric_link_wants_room); -1: all frames were sent. */
-	int full_fd;
+	struct progress_frames tx;
 	struct progress_said said;
 	struct host_sink sink;
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */

@@ -23,7 +23,7 @@ static bool has_ring_packets(const struct progress *p)
 bool wait_plan_is_over(struct progress *p)
 {
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
-	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
+	       ((p->tx.full_fd >= 0 && p->wake.awaited_fd != p->tx.full_fd) ||
 		(p->wake.is_deaf && !engine_is_choked(p->engine)) ||
 		progress_is_behind(p) || p->streams.got ||
 		has_ring_packets(p) || engine_has_tx(p->engine) ||
@@ -54,12 +54,12 @@ void wait_plan_make(struct progress *p, struct progress_rest *r)
 		w->at_ns = 0;
 	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
 	engine_publish(p->engine);
-	w->awaited_fd = p->full_fd;
-	if (!fabric_link_wants_room(p->full_fd))
+	w->awaited_fd = p->tx.full_fd;
+	if (!fabric_link_wants_room(p->tx.full_fd))
 		w->at_ns = 0;
 	w->is_deaf = engine_is_choked(p->engine);
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
-	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
+	r->events = (short)((p->tx.full_fd >= 0 ? POLLOUT : 0) |
 			    (w->is_deaf ? 0 : POLLIN));
 	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();

@@ -11,8 +11,10 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-/* The most stretches on one side of a call; the kernel takes up to 1024. */
-#define STRETCHES 144
+/* The most stretches on one side of a call: enough for 32 moves of two pieces.
+ * The kernel takes up to 1024, but they are on the stack of a program's thread.
+ */
+#define STRETCHES 72
 #define PAGE	  4096u
 
 /* One side of a call. */
@@ -172,16 +174,18 @@ static int blame_side(struct space_other *o, const struct space_move *m,
 	return is_there == is_put ? -EFAULT : -ENXIO;
 }
 
-static int one_by_one(struct space_other *o, const struct space_move *m,
-		      size_t n, size_t *done, bool is_put)
+/* Makes the n moves at m, each by a call of its own.  @b: memory for a batch,
+ * which is too large to be twice on the stack of a program's thread. */
+static int one_by_one(struct space_other *o, struct batch *b,
+		      const struct space_move *m, size_t n, size_t *done,
+		      bool is_put)
 {
 	for (size_t i = 0; i < n; i++, (*done)++) {
-		struct batch b;
 		int err;
 
-		begin_batch(&b);
-		put_in(&b, &m[i], is_put);
-		err = run_batch(o, &b, is_put);
+		begin_batch(b);
+		put_in(b, &m[i], is_put);
+		err = run_batch(o, b, is_put);
 		if (err == -EFAULT)
 			err = blame_side(o, &m[i], is_put);
 		if (err)
@@ -306,7 +310,7 @@ static int one_batch(struct space_other *o, const struct space_move *m,
 	*done += complete;
 	/* One bad address may have made the whole call fail. */
 	if (err == -EFAULT)
-		err = one_by_one(o, m + complete, moves - complete, done,
+		err = one_by_one(o, &b, m + complete, moves - complete, done,
 				 is_put);
 	return err;
 }

@@ -59,16 +59,17 @@ static void progress_sends_and_receives(void **state)
 	for (int i = 0; i < 100; i++)
 		two_hcas_recv(w.d, 1, 0, BYTES);
 	send_by_progress(&w, 100);
-	assert_int_equal(progress.full_fd, fabric_link_full_fd());
+	assert_int_equal(progress.tx.full_fd, fabric_link_full_fd());
 	while (got < 100) {
 		short events = rest_once();
 
-		assert_int_equal(!!(events & POLLOUT), progress.full_fd >= 0);
+		assert_int_equal(!!(events & POLLOUT),
+				 progress.tx.full_fd >= 0);
 		got += move_packets(&w);
 		if (events & POLLOUT)
 			wait_once(&in, events);
 	}
-	assert_int_equal(progress.full_fd, -1);
+	assert_int_equal(progress.tx.full_fd, -1);
 	for (int i = 0; i < 100; i++)
 		assert_received(&w, 1, 0, 0);
 	/* a packet ends a wait */

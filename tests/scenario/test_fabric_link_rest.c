@@ -25,7 +25,7 @@ static void post_many(struct world *w)
 		two_hcas_post(w->d, 0);
 	}
 	progress_give(&progress);
-	assert_true(progress.full_fd >= 0);
+	assert_true(progress.tx.full_fd >= 0);
 }
 
 static void begin_world(struct world *w)
@@ -72,7 +72,7 @@ static void packets_that_a_full_link_left_are_sent_at_the_end(void **state)
 			progress_quit(&progress);
 		else
 			progress_send_rest(&progress);
-		assert_int_equal(progress.full_fd, -1);
+		assert_int_equal(progress.tx.full_fd, -1);
 		assert_int_equal(pthread_join(thread, &count), 0);
 		assert_int_equal((intptr_t)count, COUNT);
 		end_world(&w);
@@ -86,11 +86,11 @@ static void a_link_that_stays_full_does_not_keep_the_process(void **state)
 
 	begin_world(&w);
 	progress_quit(&progress);
-	assert_true(progress.full_fd >= 0);
+	assert_true(progress.tx.full_fd >= 0);
 	fabric_peer_hang_up(&w);
 	w.control = w.data[0] = w.data[1] = -1;
 	progress_send_rest(&progress);
-	assert_int_equal(progress.full_fd, -1);
+	assert_int_equal(progress.tx.full_fd, -1);
 	end_world(&w);
 }
 

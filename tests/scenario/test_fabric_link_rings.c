@@ -533,7 +533,7 @@ static void a_fabric_that_dies_holds_up_no_end(void **state)
 	 * suspended for longer than the call waits. */
 	progress_send_rest(&progress);
 	w.control = w.data[0] = w.data[1] = -1;
-	assert_int_equal(progress.full_fd, -1);
+	assert_int_equal(progress.tx.full_fd, -1);
 	end_progress(w.d);
 	fabric_peer_end(&w);
 }

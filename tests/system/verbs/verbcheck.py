@@ -76,6 +76,11 @@ for name in ("devicecheck", "memorycheck", "regions", "queuecheck",
 counters = t.checks("countcheck", "verbs")
 t.case("each refusal to attach a counter says what to do",
        lambda: attached(t.every_check("countcheck", counters)))
+for way, path in ("0", "packets"), ("1", "the direct path"):
+    t.case("posts and polls need little of a thread's stack, over " + path,
+           lambda way=way: system.expect_ok(t.run(
+               [t.adverb, "run", "--", t.program("smallstack")],
+               ADVERB_DIRECT=way)))
 t.case("a search for the limit of inline data prints no message", search)
 t.case("a call for far too much inline data prints a message", mistake)
 t.end()
