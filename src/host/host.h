@@ -163,7 +163,8 @@ struct host_stream {
 	 * capture has only the bytes from now on. */
 	const struct host_stream_start *start;
 	/* For an association: messages that the peer sent after its reply and
-	 * that overtook the reply, in the form of `early` in struct startup
+	 * that overtook the reply.  Over TCP: the bytes that came together with
+	 * the reply.  Both in the form of `early` in struct startup
 	 * (iwarp/startup.h).  host_stream_open reads them before it returns. */
 	const uint8_t *early;
 	uint32_t early_bytes; /* the length of `early`; 0: there is none */

@@ -582,15 +582,19 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	return 0;
 }
 
-/* Gives the engine the messages that came before stream_set_open. */
-static void give_early(struct engine *e, struct ibt_qp *q,
-		       const struct host_stream *hs, uint64_t now_ns)
+/* Gives the engine the messages or bytes that came before stream_set_open. */
+static void give_early(struct stream_socket *s, struct engine *e,
+		       struct ibt_qp *q, const struct host_stream *hs,
+		       uint64_t now_ns)
 {
 	uint32_t at = 0, bytes;
 
 	while (hs->early_bytes - at > sizeof(bytes)) {
 		memcpy(&bytes, hs->early + at, sizeof(bytes));
 		at += (uint32_t)sizeof(bytes);
+		if (s->capture)
+			capture_stream_received(s->capture, hs->early + at,
+						bytes);
 		engine_stream_rx(e, q, hs->early + at, bytes, now_ns);
 		at += bytes;
 	}
@@ -605,7 +609,7 @@ void stream_set_begin(struct stream_set *set, struct engine *e,
 	/* If the connection is broken, the next receive finds that. */
 	if (hs->first_bytes)
 		stream_socket_put(set, s, hs->first, hs->first_bytes);
-	give_early(e, q, hs, now_ns);
+	give_early(s, e, q, hs, now_ns);
 }
 
 void stream_set_cancel(struct stream_set *set, uint32_t qpn)

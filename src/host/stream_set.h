@@ -111,7 +111,7 @@ void stream_set_fini(struct stream_set *set);
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
 /* Sends s->first, with which the peer learns that it is connected, and gives
- * the engine the messages that came before stream_set_open (s->early).  Called
+ * the engine what came before stream_set_open (s->early).  Called
  * once q is in RTS. */
 void stream_set_begin(struct stream_set *set, struct engine *e,
 		      struct ibt_qp *q, const struct host_stream *s,

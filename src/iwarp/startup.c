@@ -320,19 +320,11 @@ static size_t hold_bytes(struct startup *s, const uint8_t *p, size_t n)
 	return (size_t)bytes - before;
 }
 
-/*
- * Must the peer, which has sent its whole frame, send nothing more for now?  An
- * initiator waits for the reply, and a responder that has accepted waits for
- * the initiator's first FPDU (RFC 5044 7.1.2).
+/* ---- bytes and messages for the stream ---- */
+
+/* Keeps bytes of the responder that belong to the stream: on an association a
+ * message that has come before the reply; over TCP the bytes behind the reply.
  */
-static bool is_silence_due(const struct startup *s)
-{
-	return s->state == STARTUP_REQUESTED || s->state == STARTUP_ACCEPTED;
-}
-
-/* ---- the peer's messages on an association ---- */
-
-/* Keeps a message of the responder that has come before its reply. */
 static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 {
 	uint32_t room = STARTUP_EARLY_MAX - s->early_bytes;
@@ -352,6 +344,8 @@ static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 	memcpy(s->early + s->early_bytes + sizeof(bytes), p, n);
 	s->early_bytes += bytes + (uint32_t)sizeof(bytes);
 }
+
+/* ---- the peer's messages on an association ---- */
 
 /* Takes the peer's message with DDP-SSN 0: the request, the reply, or a
  * Terminate in place of the reply.  Messages with greater DDP-SSNs may arrive
@@ -424,8 +418,16 @@ size_t startup_take(struct startup *s, const uint8_t *p, size_t n)
 	}
 	if (s->state == STARTUP_WAITS && n)
 		taken = hold_bytes(s, p, n);
-	if (taken < n && is_silence_due(s))
+	/*
+	 * An initiator sends nothing before the reply.  A responder waits for
+	 * the initiator's first FPDU (RFC 5044 7.1.2), but siw's does not wait,
+	 * and adverb's not for long; the bytes would be taken if they came
+	 * apart from the reply.
+	 */
+	if (taken < n && s->state == STARTUP_REQUESTED)
 		fail_startup(s, STARTUP_EARLY);
+	if (taken < n && s->state == STARTUP_ACCEPTED)
+		keep_early(s, p + taken, n - taken);
 	return taken;
 }
 

@@ -14,7 +14,8 @@
  *
  * On an SCTP association messages arrive in any order.  So messages that the
  * responder sent after its reply may come before the reply; they are kept for
- * the stream (`early`).
+ * the stream (`early`).  So are bytes of an FPDU that one receive from TCP gets
+ * together with the reply.
  *
  * In revision 2 the request and the reply may carry enhanced data: how many
  * RDMA Reads at a time each end takes (IRD) and sends (ORD), and in the
@@ -83,7 +84,7 @@ enum startup_error {
 	/* The reply has enhanced data and the request has none, or the request
 	 * has enhanced data and the reply has none. */
 	STARTUP_BAD_REPLY,
-	/* The peer sent bytes before it was allowed to send FPDUs. */
+	/* The initiator sent bytes between its request and the reply. */
 	STARTUP_EARLY,
 	/* The peer closed the connection before the start-up was complete. */
 	STARTUP_CLOSED,
@@ -197,8 +198,10 @@ struct startup {
 	struct startup_agreed agreed;
 	uint16_t held_bytes;	     /* how many bytes are in `held` */
 	uint8_t held[MPA_FRAME_MAX]; /* the bytes of the peer's frame */
-	/* The messages of a session that came before the reply.  Each begins
-	 * with its length in bytes, a uint32_t.  Owned; NULL: no message. */
+	/* The messages of a session that came before the reply, or the bytes
+	 * that came over TCP together with the end of the reply.  Each message,
+	 * and these bytes, begin with their length in bytes, a uint32_t.
+	 * Owned; NULL: nothing. */
 	uint8_t *early;
 	uint32_t early_bytes; /* how many bytes of `early` are used */
 };
@@ -220,9 +223,9 @@ void startup_fini(struct startup *s);
 /*
  * Takes the next n bytes of the peer's stream, and returns how many of them
  * belonged to the peer's frame.  The bytes after a rejecting reply are not
- * MPA's, and are left to the caller.  Bytes after any other frame are an error,
- * STARTUP_EARLY.  Not called after startup_accept: from then on the bytes are
- * FPDUs.
+ * MPA's, and are left to the caller.  Bytes after a request are an error,
+ * STARTUP_EARLY.  Bytes after an accepting reply are kept in `early`.  Not
+ * called after startup_accept: from then on the bytes are FPDUs.
  *
  * On an SCTP association the function takes one whole message of n bytes, PPID
  * included, and returns n.  Messages that come before the reply are kept in

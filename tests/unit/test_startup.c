@@ -341,10 +341,9 @@ static void an_answer_with_too_much_data_changes_nothing(void **state)
 }
 
 /* RFC 5044 7.1.2 */
-static void bytes_behind_a_frame_are_an_error(void **state)
+static void bytes_behind_a_request_are_an_error(void **state)
 {
 	struct startup_offer mine = enhanced_offer(MPA_RTR_SEND);
-	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	for (int cut = 0; cut <= request_bytes + 1; cut++) {
@@ -356,15 +355,34 @@ static void bytes_behind_a_frame_are_an_error(void **state)
 		assert_int_equal(taken, request_bytes);
 		assert_failed(&responder, STARTUP_EARLY);
 	}
+}
+
+/* siw's responder may send its first FPDU at once, and TCP may bring the FPDU
+ * together with the reply. */
+static void bytes_behind_a_reply_are_kept_for_the_stream(void **state)
+{
+	struct startup_offer mine = enhanced_offer(MPA_RTR_SEND);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
+
+	connect_with(&mine);
+	startup_listen(&responder, 2, DEADLINE);
+	startup_take(&responder, request, (size_t)request_bytes);
 	accept_with(&theirs);
+	reply[reply_bytes] = 0x17;
 	for (int cut = 0; cut <= reply_bytes + 1; cut++) {
 		size_t n = (size_t)(reply_bytes + 1 - cut), taken;
+		uint32_t bytes;
 
 		connect_with(&mine);
 		taken = startup_take(&initiator, reply, (size_t)cut);
 		taken += startup_take(&initiator, reply + cut, n);
 		assert_int_equal(taken, reply_bytes);
-		assert_failed(&initiator, STARTUP_EARLY);
+		assert_int_equal(initiator.state, STARTUP_ACCEPTED);
+		assert_int_equal(initiator.early_bytes, sizeof(bytes) + 1);
+		memcpy(&bytes, initiator.early, sizeof(bytes));
+		assert_int_equal(bytes, 1);
+		assert_int_equal(initiator.early[sizeof(bytes)], 0x17);
+		startup_fini(&initiator);
 	}
 }
 
@@ -458,7 +476,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_length_is_found_with_the_head),
 		cmocka_unit_test(a_frame_of_the_greatest_size_is_taken),
 		cmocka_unit_test(an_answer_with_too_much_data_changes_nothing),
-		cmocka_unit_test(bytes_behind_a_frame_are_an_error),
+		cmocka_unit_test(bytes_behind_a_request_are_an_error),
+		cmocka_unit_test(bytes_behind_a_reply_are_kept_for_the_stream),
 		cmocka_unit_test(a_slow_peer_does_not_move_the_deadline),
 		cmocka_unit_test(reserved_bits_are_ignored),
 		cmocka_unit_test(each_error_tells_the_user_what_to_do),

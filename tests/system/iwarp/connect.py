@@ -350,6 +350,19 @@ def played_servers():
         expect("rejects the connection" in r.output,
                "the client does not report the rejection", r)
 
+    def hasty():
+        """siw's responder does not wait for the initiator's first FPDU, so that TCP
+        may bring an FPDU together with the reply."""
+        def play(listener):
+            s = accept(listener)
+            read_frame(s)
+            s.sendall(frame(REPLY, CRC, 1, b"") + bytes(3))
+            # the client goes on: it sends its first FPDU, a SEND
+            expect(s.recv(2), "the client closes the connection")
+        r = played(play, ADVERB_MPA="rev1")
+        expect("earlier than RFC 5044" not in r.output,
+               "the client refuses an early FPDU", r)
+
     def greedy():
         def play(listener):
             s = accept(listener)
@@ -414,6 +427,7 @@ def played_servers():
     case("a client reports that a peer rejects it", reject, "rping")
     case("a client connects again by revision 1 to a peer that closes", old_peer,
          "rping")
+    case("a server may send its first FPDU with the reply", hasty, "rping")
     case("a peer that will send too many READs gets a Terminate", greedy,
          "rping")
     case("a client closes the connection to a peer that answers junk", junk,
