@@ -125,16 +125,25 @@ static const char *pause_remedy(int err)
 	switch (err) {
 	case EMFILE:
 		return "raise the limit of descriptors (ulimit -n)";
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+		return "allow accept4(2) in the sandbox and the firewall";
 	case ENOSPC:
 		return "raise fs.epoll.max_user_watches";
-	default:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
 		return "the host has too little memory or too few "
 		       "descriptors, so end other programs";
+	default:
+		return "look in the kernel's log for the cause";
 	}
 }
 
-/* No descriptor, no memory or no place in an epoll set is left.  No event tells
- * when that changes, so the listener tries again after PAUSE_NS. */
+/* No descriptor, no memory or no place in an epoll set is left, or accept4(2)
+ * is refused.  No event tells when that changes, so the listener tries again
+ * after PAUSE_NS. */
 static void pause_listener(struct r_iw *l)
 {
 	r_iw_watch(l, 0);
@@ -370,10 +379,20 @@ static int take_connection(struct r_iw *l, struct sctp_news *news)
 	return -1;
 }
 
-/* Accepts the connections that wait in the kernel. */
+/* Returns whether accept4(2) has failed with `err` for want of something. */
+static bool is_want(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS ||
+	       err == ENOMEM;
+}
+
+/* Accepts the connections that wait in the kernel.  An error of accept4(2) may
+ * concern one connection alone, which the kernel then drops.  If all tries
+ * fail, the connection stays there, as when a sandbox refuses the call. */
 static void accept_ready(struct r_iw *l)
 {
 	struct sctp_news news;
+	int failures = 0;
 
 	for (int i = 0; i < ACCEPTS; i++) {
 		int fd;
@@ -391,13 +410,12 @@ static void accept_ready(struct r_iw *l)
 			begin_half(l, fd, l->sctp ? &news : NULL);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM) {
+		if (errno == EAGAIN || errno == EBADF || errno == EINVAL)
+			return;
+		if (is_want(errno) || ++failures == ACCEPTS) {
 			pause_accepting(l, errno);
 			return;
 		}
-		if (errno == EAGAIN || errno == EBADF || errno == EINVAL)
-			return;
 	}
 }
 

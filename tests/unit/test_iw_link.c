@@ -49,13 +49,29 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 	return result;
 }
 
+/* So many calls of accept4 fail with EPERM.  refused_ns: when the last of them
+ * failed; accepted_ns: when accept4 was called last after that. */
+static _Atomic int refusals;
+static _Atomic uint64_t refused_ns, accepted_ns;
+
 /* The peers of this test send their request as soon as they are connected.
  * Here accept4 returns only when the request has come. */
 int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-	int taken = __real_accept4(fd, from, size, flags), err = errno;
-	struct pollfd come = {.fd = taken, .events = POLLIN};
+	int taken;
+	struct pollfd come = {.events = POLLIN};
+	int err;
 
+	if (refusals) {
+		refusals--;
+		refused_ns = __real_monotonic_ns();
+		errno = EPERM;
+		return -1;
+	}
+	accepted_ns = __real_monotonic_ns();
+	taken = __real_accept4(fd, from, size, flags);
+	err = errno;
+	come.fd = taken;
 	if (taken >= 0)
 		poll(&come, 1, TEST_WAIT_MS);
 	errno = err;
@@ -470,6 +486,25 @@ static void a_listener_that_the_kernel_does_not_watch_tries_again(void **state)
 	}
 }
 
+/* A sandbox that refuses accept4 leaves the connection in the kernel's queue,
+ * so that epoll reports it again and again.  16 calls are the tries of a turn.
+ */
+static void a_listener_that_may_not_accept_pauses(void **state)
+{
+	struct r_id *listener = id_to(0), *id;
+	int peer;
+
+	open_channel();
+	refusals = 16;
+	id = take_request(listener, &peer);
+	assert_int_equal(refusals, 0);
+	assert_true(accepted_ns - refused_ns >= 10 * MS);
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&listener->base);
+	close(peer);
+	close(channel.base.fd);
+}
+
 static uint32_t watched_of(const struct r_id *id)
 {
 	uint32_t watched;
@@ -750,6 +785,7 @@ int main(void)
 		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
 		cmocka_unit_test(
 			a_listener_that_the_kernel_does_not_watch_tries_again),
+		cmocka_unit_test(a_listener_that_may_not_accept_pauses),
 		cmocka_unit_test(
 			a_request_that_is_left_alone_is_withdrawn_in_the_end),
 		cmocka_unit_test(
