@@ -58,9 +58,8 @@ static _Atomic uint64_t refused_ns, accepted_ns;
  * Here accept4 returns only when the request has come. */
 int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-	int taken;
 	struct pollfd come = {.events = POLLIN};
-	int err;
+	int taken, err;
 
 	if (refusals) {
 		refusals--;
@@ -69,9 +68,8 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 		return -1;
 	}
 	accepted_ns = __real_monotonic_ns();
-	taken = __real_accept4(fd, from, size, flags);
+	come.fd = taken = __real_accept4(fd, from, size, flags);
 	err = errno;
-	come.fd = taken;
 	if (taken >= 0)
 		poll(&come, 1, TEST_WAIT_MS);
 	errno = err;
