@@ -337,9 +337,15 @@ static bool install_handler(int i)
 		return true;
 	if (sigaction(signals[i], NULL, &now))
 		return false;
-	before[i][1] = before[i][0];
+	if (is_replaced[i]) {
+		before[i][1] = before[i][0];
+		levels[i] = 2;
+	} else if (!levels[i]) {
+		levels[i] = 1;
+	}
+	/* Otherwise the close has restored before[i][0], which may pass its
+	 * signals on to before[i][1]. */
 	before[i][0] = now;
-	levels[i] = is_replaced[i] ? 2 : 1;
 	return !sigaction(signals[i], &ours, NULL);
 }
 

@@ -615,8 +615,8 @@ static void chain_handler(int sig, siginfo_t *info, void *context)
 }
 
 /* The program has a handler, replaces the guard's handler for a while, and
- * meanwhile closes the device, and perhaps opens it again.  A fault then
- * reaches the program's first handler. */
+ * meanwhile closes the device, and perhaps opens it again, or opens it twice.
+ * A fault then reaches the program's first handler. */
 static void a_handler_survives_a_close_under_another_handler(void **state)
 {
 	const struct sigaction chain = {.sa_sigaction = chain_handler,
@@ -624,7 +624,8 @@ static void a_handler_survives_a_close_under_another_handler(void **state)
 
 	if (!can_guard())
 		SKIP_FOR(IS_OFF);
-	for (int stays = 0; stays <= 1; stays++) {
+	for (int opens = 0; opens <= 2; opens++) {
+		bool stays = opens > 0;
 		volatile uint8_t *gone = map_gone();
 
 		set_handler(SIGSEGV, program_handler);
@@ -635,6 +636,10 @@ static void a_handler_survives_a_close_under_another_handler(void **state)
 			assert_int_equal(sigaction(SIGSEGV, &replaced, NULL),
 					 0);
 		copy_nofault_open();
+		if (opens == 2) {
+			copy_nofault_close();
+			copy_nofault_open();
+		}
 		assert_true(copy_nofault_is_on());
 		caught = chained = 0;
 		if (!sigsetjmp(back, 1))
