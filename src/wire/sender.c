@@ -48,12 +48,15 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 	return sizeof(*to);
 }
 
-/* A connect to AF_UNSPEC never fails for a UDP socket. */
+/* A connect to AF_UNSPEC never fails for a UDP socket.  The program may have
+ * closed the socket, and have a connection of its own at its number. */
 void sender_disconnect(struct sender *s)
 {
 	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
 
-	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof(none));
+	if (fd_identity_holds(s->fd))
+		(void)connect(s->fd, (struct sockaddr *)(void *)&none,
+			      sizeof(none));
 	s->is_connected = false;
 }
 

@@ -131,6 +131,28 @@ static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 	assert_null(sport_sender(&s, port[1])); /* port[1] has no user */
 }
 
+/* Makes a TCP connection of two sockets. */
+static void connect_pair(int pair[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)(void *)&at, size),
+			 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(
+		getsockname(listener, (struct sockaddr *)(void *)&at, &size),
+		0);
+	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(pair[0], (struct sockaddr *)(void *)&at, size),
+			 0);
+	pair[1] = accept(listener, NULL, NULL);
+	assert_true(pair[1] >= 0);
+	close(listener);
+}
+
 static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 {
 	struct rlimit old, few = {64, 64};
@@ -184,6 +206,31 @@ static void a_port_that_pairs_share_is_owned_at_every_address(void **state)
 	assert_false(sender->is_connected);
 	assert_int_equal(port_owner(&from, &here, &user), PORT_USER);
 	assert_int_equal(user, geteuid());
+}
+
+/* The program has closed all descriptors, and connects a socket of its own. */
+static void a_connection_of_the_program_stays_connected(void **state)
+{
+	struct inaddr here = {.ip = {[15] = 1}, .port = 4791};
+	struct sender *sender;
+	int pair[2];
+	struct sockaddr_storage name;
+	socklen_t size = sizeof(name);
+	uint16_t first;
+
+	s.most = 1;
+	first = sport_take(&s, here.ip, 0, 1);
+	sender = sport_sender(&s, first);
+	if (!sender || sender->is_v4)
+		SKIP_FOR("there is no IPv6 here");
+	sender->is_connected = true;
+	connect_pair(pair);
+	assert_int_equal(dup2(pair[0], sender->fd), sender->fd);
+	close(pair[0]);
+	sport_take(&s, here.ip, 1, 1);
+	assert_int_equal(
+		getpeername(sender->fd, (struct sockaddr *)&name, &size), 0);
+	close(pair[1]);
 }
 
 /* Does one of the next checks find a socket that is not the wire's any more? */
@@ -337,6 +384,7 @@ int main(void)
 		T(a_socket_for_datagrams_stays),
 		T(giving_a_port_that_was_not_taken_changes_nothing),
 		T(processes_beyond_a_quarter_of_the_descriptors_share),
+		T(a_connection_of_the_program_stays_connected),
 		T(a_port_that_pairs_share_is_owned_at_every_address),
 		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
