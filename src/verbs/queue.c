@@ -85,19 +85,19 @@ static struct v_source *take_event(struct v_queue *q)
 }
 
 /* Reads a token, and takes an event.  NULL and errno EBADF: no event waits, and
- * the descriptor is not the queue's any more.  NULL and errno 0:
- * v_queue_forget has dropped the event after the token was read. */
+ * the descriptor is not the queue's any more; then this function does not read
+ * the file that the program may have there.  NULL and errno 0: v_queue_forget
+ * has dropped the event after the token was read. */
 static struct v_source *read_event(struct v_queue *q)
 {
+	bool is_ours = fd_identity_holds(q->fd);
 	struct v_source *s;
 	uint64_t token;
-	ssize_t n = read(q->fd, &token, sizeof(token));
 
-	if (n < 0)
+	if (is_ours && read(q->fd, &token, sizeof(token)) < 0)
 		return NULL;
 	s = take_event(q);
-	errno = s || (n == sizeof(token) && fd_identity_holds(q->fd)) ? 0
-								      : EBADF;
+	errno = s || is_ours ? 0 : EBADF;
 	return s;
 }
 

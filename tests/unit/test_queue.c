@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 
 #include "verbs/queue.h"
 
@@ -65,6 +66,30 @@ static void a_file_of_the_program_holds_no_event(void **state)
 	v_queue_fini(&q);
 	assert_int_equal(close(q.fd), 0);
 	close(null);
+}
+
+/* The program's file has bytes, or there is no file. */
+static void a_file_of_the_program_is_not_read(void **state)
+{
+	struct v_source a;
+	struct v_queue q;
+	int ends[2], bytes = 0;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "of the program..", 16), 16);
+	assert_int_equal(dup2(ends[0], q.fd), q.fd);
+	assert_null(v_queue_get(&q));
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(ioctl(q.fd, FIONREAD, &bytes), 0);
+	assert_int_equal(bytes, 16);
+	close(q.fd);
+	v_queue_post(&q, &a);
+	assert_ptr_equal(v_queue_get(&q), &a);
+	v_queue_fini(&q);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void forgetting_a_source_leaves_other_sources(void **state)
@@ -202,6 +227,7 @@ int main(void)
 		cmocka_unit_test(
 			a_readable_descriptor_means_that_an_event_waits),
 		cmocka_unit_test(a_file_of_the_program_holds_no_event),
+		cmocka_unit_test(a_file_of_the_program_is_not_read),
 		cmocka_unit_test(forgetting_a_source_leaves_other_sources),
 		cmocka_unit_test(a_claimed_event_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),
