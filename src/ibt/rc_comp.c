@@ -391,6 +391,13 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
 		return;
 	}
+	/* The peer answers, so it is not silent.  Without this, lost packets
+	 * of a wait for hours would add up to the retries. */
+	if (!t->strict) {
+		r->retries = 0;
+		r->silent_since_ns = 0;
+		r->asking = r->was_alive = false;
+	}
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	rnr_wait_begin(t, q, timer, now_ns);
 }

@@ -425,6 +425,41 @@ static void a_mute_broker_does_not_prolong_the_wait_for_ever(void **state)
 	two_hcas_free(d);
 }
 
+static int drop_one(void *context, int from, const struct engine_frame *f)
+{
+	int *left = context;
+
+	return (*left)-- <= 0;
+}
+
+/* The link was down for a while.  Since then the peer answers each try by an
+ * RNR NAK, for longer than a silent peer is waited for. */
+static void a_peer_that_has_no_receive_is_not_silent(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
+	struct cqe c;
+	int left = 1;
+
+	d->side[0].qp->attr.rnr_retry = 7;
+	d->fate = outcome_drop_all;
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 2 * tries_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	d->fate = NULL;
+	two_hcas_run(d, d->now_ns + 2 * LONG);
+	assert_false(two_hcas_poll(d, 0, &c));
+	d->fate = drop_one;
+	d->context = &left;
+	two_hcas_run(d, d->now_ns + LONG / 10);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_recv(d, 1, 5000, 100);
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +473,7 @@ int main(int argc, char **argv)
 			a_peer_that_only_sent_requests_is_not_said_to_answer),
 		cmocka_unit_test(
 			a_peer_that_had_no_receive_is_not_at_a_wrong_address),
+		cmocka_unit_test(a_peer_that_has_no_receive_is_not_silent),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(
 			loss_of_long_packets_is_reported_as_a_small_mtu),
