@@ -41,11 +41,15 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 
 	if (p->payload_len) {
 		bool summed = p->payload_len >= IBT_SUM_BYTES;
-		enum hca_status status =
+		enum hca_status status;
+
+		/* a packet that could not be made in this turn has left its
+		 * part */
+		t->sum_crc = 0;
+		status =
 			sem_gather(t->hca, q->qp->pd, w, q->req.packet * q->mtu,
 				   (uint32_t)p->payload_len, buf + n,
 				   summed ? &t->sum_crc : NULL, x);
-
 		if (status)
 			return status;
 		if (summed)

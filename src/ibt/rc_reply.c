@@ -111,6 +111,30 @@ static void refuse_read(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		ibt_qp_fail(t, q, row->event);
 }
 
+/*
+ * The memory of a repeated READ cannot be read any more.  The requester may
+ * have completed the READ before, and the program of this side may have
+ * deregistered the memory since: the QP does not fail, and later replies
+ * follow.  A requester that still waits for the response gets a NAK.  To any
+ * other requester the NAK's PSN is old.
+ */
+static void refuse_repeat(struct ibt_qp *q, struct reply *y, enum verdict v)
+{
+	y->kind = REPLY_ACK;
+	y->psn = serial24_add(y->psn, y->sent);
+	y->syndrome = verdict_row(v)->syndrome;
+	q->counters->naks.access_tx += v == V_ACCESS;
+}
+
+static void refuse_reply(struct ibt *t, struct ibt_qp *q, struct reply *y,
+			 enum verdict v, struct explain *x)
+{
+	if (y->fresh)
+		refuse_read(t, q, y, v, x);
+	else
+		refuse_repeat(q, y, v);
+}
+
 static int read_memory(struct ibt *t, const struct space_vec *from,
 		       uint8_t *out)
 {
@@ -119,6 +143,8 @@ static int read_memory(struct ibt *t, const struct space_vec *from,
 
 	if (from->bytes < IBT_SUM_BYTES)
 		return s->ops->read(s, from, 1, out);
+	/* a packet that could not be made in this turn has left its part */
+	t->sum_crc = 0;
 	err = space_read_crc(s, from, 1, out, CRC_32, &t->sum_crc);
 	/* after a failure a NAK is sent, which has no payload */
 	t->sum_bytes = err ? 0 : (uint32_t)from->bytes;
@@ -148,12 +174,12 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	if (bytes &&
 	    message_locate_part(t->hca, q->qp, y->rkey, y->va + offset, bytes,
 				HCA_REMOTE_READ, &from.va, &x)) {
-		refuse_read(t, q, y, V_ACCESS, &x);
+		refuse_reply(t, q, y, V_ACCESS, &x);
 		return false;
 	}
 	if (bytes && read_memory(t, &from, buf + *len)) {
 		x.cause = EXPLAIN_REMOTE_FAULT;
-		refuse_read(t, q, y, V_REMOTE_FAULT, &x);
+		refuse_reply(t, q, y, V_REMOTE_FAULT, &x);
 		return false;
 	}
 	*len += bytes;

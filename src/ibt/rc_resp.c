@@ -473,6 +473,18 @@ static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	ibt_qp_activate(t, q);
 }
 
+/* Did this side, which has failed, refuse p?  It has also refused a READ if it
+ * has refused one of the READ's responses, before which others may be lost. */
+static bool was_refused(const struct ibt_qp *q, const struct pkt *p)
+{
+	const struct rc_resp *r = &q->resp;
+	int32_t to = serial24_diff(r->tomb_psn, serial24(p->bth.psn));
+
+	return r->tombstone &&
+	       (!to || (p->info->kind == OPCODE_KIND_READ_REQUEST && to > 0 &&
+			(uint32_t)to < bits_div_up(p->reth.length, q->mtu)));
+}
+
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len)
 {
@@ -481,8 +493,7 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	uint32_t state = q->qp->state;
 	int32_t ahead;
 
-	if (state == HCA_QP_ERR && r->tombstone &&
-	    serial24_is_equal(psn, r->tomb_psn)) {
+	if (state == HCA_QP_ERR && was_refused(q, p)) {
 		if (r->reply_head - r->reply_tail < r->reply_size / 2)
 			rc_reply_ack(t, q, psn, r->tomb_syndrome);
 		return;

@@ -125,6 +125,74 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	two_hcas_free(d);
 }
 
+/* The requester has completed the READ, and has told the program of side 0 to
+ * deregister the region, while a repetition of the READ was on its way. */
+static void a_late_repetition_of_a_read_fails_nothing(void **state)
+{
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[0];
+	struct mr *mr = mr_new(&s->hca, s->qp->pd, TWO_HCAS_BASE, 4096,
+			       TWO_HCAS_BASE, HCA_REMOTE_READ);
+	struct ear ear = {.of = 0};
+	struct pkt read = {.bth.opcode = OPCODE_RC_READ_REQUEST,
+			   .bth.psn = s->side->resp.epsn.v,
+			   .reth = {TWO_HCAS_BASE, mr->rkey, 64}};
+	struct pkt send = {.bth.opcode = OPCODE_RC_SEND_ONLY,
+			   .bth.ackreq = true,
+			   .payload_len = 8};
+
+	d->fate = count_packets;
+	d->context = &ear;
+	two_hcas_recv(d, 0, 5000, 64);
+	two_hcas_forge(d, 0, &read);
+	run_briefly(d);
+	assert_int_equal(ear.responses, 1);
+	two_hcas_forge(d, 0, &read);
+	mr_free(&s->hca, mr);
+	send.bth.psn = s->side->resp.epsn.v;
+	two_hcas_forge(d, 0, &send);
+	run_briefly(d);
+	assert_int_equal(s->qp->state, HCA_QP_RTS);
+	assert_int_equal(ear.responses, 1);
+	assert_int_equal(ear.acked, send.bth.psn);
+	/* a requester that waits for the response learns why none comes */
+	assert_int_equal(ear.naks, 1);
+	two_hcas_free(d);
+}
+
+/* The region goes away when some responses are sent, and one of these is lost:
+ * the requester asks again from the lost response on. */
+static void a_read_refused_in_its_middle_is_refused_from_before(void **state)
+{
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[0];
+	struct mr *mr = mr_new(&s->hca, s->qp->pd, TWO_HCAS_BASE, 128 * 1024,
+			       TWO_HCAS_BASE, HCA_REMOTE_READ);
+	struct ear ear = {.of = 0};
+	struct serial24 first = s->side->resp.epsn;
+	struct pkt read = {.bth.opcode = OPCODE_RC_READ_REQUEST,
+			   .bth.psn = first.v,
+			   .reth = {TWO_HCAS_BASE, mr->rkey, 128 * 1024}};
+	struct engine_frame f;
+
+	d->fate = count_packets;
+	d->context = &ear;
+	two_hcas_forge(d, 0, &read);
+	/* the first frame of responses leaves, and then the region goes away */
+	assert_int_equal(engine_tx(s->engine, &f, 1, d->now_ns), 1);
+	engine_tx_done(s->engine, 1);
+	mr_free(&s->hca, mr);
+	run_briefly(d);
+	assert_int_equal(s->qp->state, HCA_QP_ERR);
+	assert_int_equal(ear.naks, 1);
+	assert_true(s->side->resp.tombstone);
+	assert_true(serial24_diff(s->side->resp.tomb_psn, first) > 0);
+	two_hcas_forge(d, 0, &read);
+	run_briefly(d);
+	assert_int_equal(ear.naks, 2);
+	two_hcas_free(d);
+}
+
 /* A READ with the PSN of an earlier ATOMIC WRITE is no duplicate.  The queue
  * pair forbids READs, so this READ gets no READ response. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
@@ -416,6 +484,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_nak_of_a_reserved_code_ends_nothing),
 		cmocka_unit_test(nothing_follows_the_refusal_of_a_read),
+		cmocka_unit_test(a_late_repetition_of_a_read_fails_nothing),
+		cmocka_unit_test(
+			a_read_refused_in_its_middle_is_refused_from_before),
 		cmocka_unit_test(
 			a_forbidden_read_is_no_duplicate_of_something_else),
 		cmocka_unit_test(

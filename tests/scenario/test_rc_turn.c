@@ -217,6 +217,47 @@ static void an_answering_request_goes_after_the_replies(void **state)
 	two_hcas_free(d);
 }
 
+/* A space_ops.read_crc that leaves, on failure, another CRC than before. */
+static int read_or_spoil(struct space *s, const struct space_vec *from,
+			 size_t n, void *dst, enum crc_kind kind, uint32_t *crc)
+{
+	int err = s->ops->read(s, from, n, dst);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += from[i].bytes;
+	*crc = err ? ~*crc : crc_update(kind, *crc, dst, bytes);
+	return err;
+}
+
+/* The second piece of the WRITE is not mapped.  The WRITE fails only when the
+ * SEND before it, whose ACK is lost, has ended, and meanwhile answers go on. */
+static void a_request_without_its_memory_changes_no_answer(void **state)
+{
+	struct reader r = begin_reading();
+	struct two_hcas_side *s = &r.d->side[1];
+	uint32_t before = r.done;
+	struct space_ops ops = *s->hca.space->ops;
+	struct wqe *w;
+
+	ops.read_crc = read_or_spoil;
+	s->hca.space->ops = &ops;
+	r.lost = 1;
+	post_send(r.d);
+	w = two_hcas_send(r.d, 1, HCA_WR_RDMA_WRITE, 0, 2048, 0);
+	wqe_sges(w)[1] = wqe_sges(w)[0];
+	wqe_sges(w)[1].va = TWO_HCAS_BASE + sizeof(s->bytes);
+	w->num_sge = 2;
+	w->bytes = 4096;
+	s->mr->bytes += 4096;
+	two_hcas_post(r.d, 1);
+	for (int i = 0; i < STEPS && r.done < before + 8; i++)
+		step_worlds(&r);
+	assert_int_equal(
+		engine_counters(r.d->side[0].engine, 0)->refused.bad_icrc, 0);
+	two_hcas_free(r.d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +267,8 @@ int main(void)
 		cmocka_unit_test(
 			a_long_request_shares_the_packets_with_the_answers),
 		cmocka_unit_test(an_answering_request_goes_after_the_replies),
+		cmocka_unit_test(
+			a_request_without_its_memory_changes_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
