@@ -3,11 +3,11 @@
 
 #include "broker/entropy.h"
 #include "broker/shared_page.h"
+#include "broker/thread_state.h"
 #include "broker/user.h"
 #include "wire/relay.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define UPPER_HALF ((STEER_CLASS_MAX + 2) / 2)
@@ -131,7 +131,6 @@ static uint32_t draw_unused(const struct reuseport_group *g)
 static int refuse_more(const struct reuseport_group *g, uid_t user,
 		       const char **why)
 {
-	static _Thread_local char text[96];
 	uint32_t has = 0, left = 0, rest = 0;
 
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
@@ -143,10 +142,8 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 	}
 	if (has < left)
 		return 0;
-	*why = text;
 	if (has)
-		snprintf(
-			text, sizeof(text),
+		*why = thread_state_say(
 			"this user has %u classes, its share of port 4791: end "
 			"RDMA programs, or wait 10 minutes",
 			has);

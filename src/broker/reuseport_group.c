@@ -8,6 +8,7 @@
 #include "broker/port_holder.h"
 #include "broker/other_version.h"
 #include "broker/shared_page.h"
+#include "broker/thread_state.h"
 #include "broker/user.h"
 #include "wire/member.h"
 #include "wire/relay.h"
@@ -93,31 +94,24 @@ static int open_bound(bool shared)
 /*
  * Returns a sentence about the process that has the port, valid until the next
  * call.  The search for the process reads the descriptors of all processes, so
- * the sentence is kept for HOLDER_MS, however often programs ask.  Each thread
- * has its own variables, here and below: a process may have several brokers as
- * threads (serve_thread.h), each in another network namespace.
+ * the sentence is kept for HOLDER_MS, however often programs ask.
  */
 static const char *held_by(void)
 {
-	static _Thread_local char text[128];
-	static _Thread_local uint64_t until_ms;
+	struct thread_state *s = thread_state_get();
 	uint64_t now_ms = monotonic_ms();
 	char who[96];
 
-	if (now_ms < until_ms)
-		return text;
-	until_ms = now_ms + HOLDER_MS;
+	if (!s)
+		return "port 4791 is held by another program";
+	if (now_ms < s->held_until_ms)
+		return s->held;
+	s->held_until_ms = now_ms + HOLDER_MS;
 	if (!port_holder_name(who, sizeof(who)))
 		snprintf(who, sizeof(who), "another program");
-	snprintf(text, sizeof(text), "port 4791 is held by %s", who);
-	return text;
+	snprintf(s->held, sizeof(s->held), "port 4791 is held by %s", who);
+	return s->held;
 }
-
-/* The last result of other_version_has_port, which counts until until_ms. */
-static _Thread_local struct {
-	bool is_other;
-	uint64_t until_ms;
-} version_found;
 
 /* Does what other_version_has_port does.  That function looks at the listeners
  * of all users and at the descriptors of processes, and a waiting client makes
@@ -125,26 +119,33 @@ static _Thread_local struct {
  * the port is free. */
 static bool other_version_may_hold(void)
 {
+	struct thread_state *s = thread_state_get();
 	uint64_t now_ms = monotonic_ms();
 
-	if (now_ms >= version_found.until_ms) {
-		version_found.is_other = other_version_has_port();
-		version_found.until_ms = now_ms + HOLDER_MS;
+	if (!s)
+		return other_version_has_port();
+	if (now_ms >= s->version_until_ms) {
+		s->is_other_version = other_version_has_port();
+		s->version_until_ms = now_ms + HOLDER_MS;
 	}
-	return version_found.is_other;
+	return s->is_other_version;
+}
+
+static void forget_version(void)
+{
+	struct thread_state *s = thread_state_get();
+
+	if (s)
+		s->version_until_ms = 0;
 }
 
 /* Returns a sentence about an open_bound that has failed with err; the sentence
  * is valid until the next call. */
 static const char *no_socket(int err)
 {
-	static _Thread_local char text[96];
-
-	snprintf(text, sizeof(text),
-		 "the broker adverbd cannot open port 4791: %s; run adverb "
-		 "doctor",
-		 strerror(-err));
-	return text;
+	return thread_state_say("the broker adverbd cannot open port 4791: %s; "
+				"run adverb doctor",
+				strerror(-err));
 }
 
 /* Does what reuseport_group_port does.  If the port is not free, *err is
@@ -156,7 +157,7 @@ static enum reuseport_group_port look_at_port(const char **why, int *err)
 	*err = fd;
 	if (fd >= 0) {
 		close(fd);
-		version_found.until_ms = 0;
+		forget_version();
 		return REUSEPORT_PORT_FREE;
 	}
 	*why = held_by();
@@ -188,11 +189,7 @@ enum reuseport_group_port reuseport_group_port(const char **why)
  * sentence is valid until the next call. */
 static const char *name_error(const char *what, int err, const char *remedy)
 {
-	static _Thread_local char text[128];
-
-	snprintf(text, sizeof(text), "%s: %s; %s", what, strerror(-err),
-		 remedy);
-	return text;
+	return thread_state_say("%s: %s; %s", what, strerror(-err), remedy);
 }
 
 /* Returns a sentence about a steer_attach that has failed with err, although

@@ -5,7 +5,8 @@ and starts with glibc 2.34, which was released in 2021.
 
 The loader refuses a file if a library lacks a symbol version that the file
 names, even if no symbol of that version is used.  So the versions that a file
-names decide on which systems the file starts."""
+names decide on which systems the file starts.  Few thread-local bytes let a
+program open the libraries beside others."""
 
 import argparse
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 
 from report import LIBRARIES, Report, place
 
+MOST_LOCAL = 256
 # Since this version of glibc, libpthread, libdl and librt are in libc.
 NEWEST = (2, 34)
 SYSTEM = re.compile(r"libc\.so\.6|libm\.so\.6|ld-linux-[\w-]+\.so\.[12]")
@@ -56,6 +58,14 @@ def is_old(version):
     return number and (int(number[1]), int(number[2])) <= NEWEST
 
 
+def thread_local_bytes(path):
+    """Returns how many bytes of thread-local memory each thread gets for the
+    file."""
+    found = re.search(r"^\s+TLS\s+\S+ \S+ \S+ \S+ (\S+)",
+                      readelf("-l", path), re.M)
+    return int(found[1], 16) if found else 0
+
+
 def judge(report, path):
     foreign = [name for name in needed(path)
                if name not in LIBRARIES and not SYSTEM.fullmatch(name)]
@@ -65,6 +75,11 @@ def judge(report, path):
                  f"it needs {' '.join(foreign)}" if foreign else "")
     report.judge("%s starts with glibc %d.%d" % (path.name, *NEWEST),
                  f"it needs {' '.join(newer)}" if newer else "")
+    # glibc has 1664 bytes for all libraries that a program opens by dlopen and
+    # that have thread-local variables of the initial-exec model.
+    own = thread_local_bytes(path)
+    report.judge(f"{path.name} has at most {MOST_LOCAL} thread-local bytes",
+                 f"it has {own}" if own > MOST_LOCAL else "")
 
 
 def main():
