@@ -107,6 +107,7 @@ static int check_cap(const struct ibv_qp_init_attr *a, const char *argument,
 	return EINVAL;
 }
 
+/* The capacities of receives mean nothing if the QP uses an SRQ. */
 static int check_caps(const struct ibv_qp_init_attr *a)
 {
 	static const char wr[] = " (ibv_query_device: max_qp_wr); ask for less",
@@ -118,11 +119,12 @@ static int check_caps(const struct ibv_qp_init_attr *a)
 		const char *advice;
 	} caps[] = {
 		{"ibv_create_qp: max_send_wr", c->max_send_wr, HCA_MAX_WR, wr},
-		{"ibv_create_qp: max_recv_wr", c->max_recv_wr, HCA_MAX_WR, wr},
+		{"ibv_create_qp: max_recv_wr", a->srq ? 0 : c->max_recv_wr,
+		 HCA_MAX_WR, wr},
 		{"ibv_create_qp: max_send_sge", c->max_send_sge, HCA_MAX_SGE,
 		 sge},
-		{"ibv_create_qp: max_recv_sge", c->max_recv_sge, HCA_MAX_SGE,
-		 sge},
+		{"ibv_create_qp: max_recv_sge", a->srq ? 0 : c->max_recv_sge,
+		 HCA_MAX_SGE, sge},
 		{"ibv_create_qp: max_inline_data", c->max_inline_data,
 		 HCA_MAX_INLINE,
 		 "; ask for less, and send longer data from a memory region"},

@@ -210,6 +210,30 @@ static void posting_needs_the_right_state(void)
 	both_close();
 }
 
+/* As with the kernel's drivers, a queue pair with a shared receive queue has no
+ * receives of its own, so their numbers mean nothing. */
+static void capacities_of_receives_mean_nothing_beside_an_srq(void)
+{
+	struct ibv_srq_init_attr shared = {
+		.attr = {.max_wr = 16, .max_sge = 1}};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 1,
+						.max_send_sge = 1,
+						.max_recv_wr = UINT32_MAX,
+						.max_recv_sge = UINT32_MAX}};
+	struct ibv_qp *qp;
+
+	both_open();
+	init.srq = ibv_create_srq(a.pd, &shared);
+	init.send_cq = init.recv_cq = a.cq;
+	qp = ibv_create_qp(a.pd, &init);
+	EXPECT(init.srq && qp);
+	EXPECT(init.cap.max_recv_wr == 0 && init.cap.max_recv_sge == 0);
+	EXPECT(qp && !ibv_destroy_qp(qp));
+	EXPECT(!ibv_destroy_srq(init.srq));
+	both_close();
+}
+
 static void a_post_to_a_full_queue_is_enomem(void)
 {
 	struct ibv_sge sge;
@@ -587,6 +611,8 @@ int main(void)
 		  posting_needs_the_right_state);
 	check_run("a post to a full queue is ENOMEM",
 		  a_post_to_a_full_queue_is_enomem);
+	check_run("capacities of receives mean nothing beside an SRQ",
+		  capacities_of_receives_mean_nothing_beside_an_srq);
 	check_run("inline data is copied without a key",
 		  inline_data_is_copied_without_a_key);
 	check_run("an atomic of other than 8 bytes is a length error",
