@@ -28,8 +28,8 @@ struct thread_state {
  * NULL if no memory is left.  The thread's end frees it. */
 struct thread_state *thread_state_get(void);
 /* Writes a sentence to the `error` of the calling thread's state, in the format
- * of printf(3).  Returns the sentence, which is valid until the next call; if no
- * memory is left, returns another one. */
+ * of printf(3).  Returns the sentence, which is valid until the next call; if
+ * no memory is left, returns another one. */
 const char *thread_state_say(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 

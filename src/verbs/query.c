@@ -16,6 +16,7 @@
 #include "device/netdev.h"
 #include "log/env.h"
 #include "util/bits.h"
+#include "util/monotonic.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -151,8 +152,9 @@ int v_query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-/* The raw clock is CLOCK_MONOTONIC, from which completion timestamps are
- * taken. */
+/* The raw clock is CLOCK_MONOTONIC, from which completion timestamps are taken.
+ * As with the drivers of hardware, tv_nsec has the whole value: programs
+ * compare tv_nsec alone with these timestamps. */
 int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
@@ -161,7 +163,8 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 			      "unknown; ask for IBV_VALUES_MASK_RAW_CLOCK "
 			      "alone");
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
-		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+		values->raw_clock =
+			(struct timespec){.tv_nsec = (long)monotonic_ns()};
 	return 0;
 }
 

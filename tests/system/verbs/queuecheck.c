@@ -328,7 +328,18 @@ static long long now_ns(clockid_t id)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-static void read_fields(struct ibv_cq_ex *cq)
+/* Returns the clock of completion timestamps, as programs do that read tv_nsec
+ * alone. */
+static uint64_t raw_clock(void)
+{
+	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+
+	EXPECT(!ibv_query_rt_values_ex(b.ctx, &values));
+	EXPECT(values.raw_clock.tv_sec == 0);
+	return (uint64_t)values.raw_clock.tv_nsec;
+}
+
+static void read_fields(struct ibv_cq_ex *cq, uint64_t before_send)
 {
 	long long wall = (long long)ibv_wc_read_completion_wallclock_ns(cq);
 	long long age = now_ns(CLOCK_REALTIME) - wall;
@@ -340,7 +351,8 @@ static void read_fields(struct ibv_cq_ex *cq)
 	EXPECT(ibv_wc_read_imm_data(cq) == 0x12345678);
 	EXPECT(ibv_wc_read_qp_num(cq) == b.qp->qp_num);
 	EXPECT(ibv_wc_read_src_qp(cq) == a.qp->qp_num);
-	EXPECT(ibv_wc_read_completion_ts(cq) > 0);
+	EXPECT(ibv_wc_read_completion_ts(cq) >= before_send);
+	EXPECT(ibv_wc_read_completion_ts(cq) <= raw_clock());
 	EXPECT(age >= 0 && age < 600 * 1000000000ll);
 }
 
@@ -362,9 +374,11 @@ static void extended_polling_reads_each_field(void)
 	struct ibv_send_wr *bad;
 	struct ibv_recv_wr *bad_recv;
 	struct ibv_cq_ex *cq;
+	uint64_t before_send;
 	int err;
 
 	both_open();
+	before_send = raw_clock();
 	init.wc_flags |= IBV_WC_EX_WITH_CVLAN;
 	EXPECT(!ibv_create_cq_ex(b.ctx, &init) && errno == EOPNOTSUPP);
 	init.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_CVLAN;
@@ -384,7 +398,7 @@ static void extended_polling_reads_each_field(void)
 	} while (err == ENOENT);
 	EXPECT(!err);
 	if (!err) {
-		read_fields(cq);
+		read_fields(cq, before_send);
 		EXPECT(ibv_next_poll(cq) == ENOENT);
 		ibv_end_poll(cq);
 	}
