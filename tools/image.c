@@ -124,6 +124,35 @@ static struct image_entry *find_entry(const struct image *im, const char *path)
 	return NULL;
 }
 
+/* The text differs from each target's, so that a file with the name of a target
+ * in it is not taken for a link. */
+static struct image_version version_of_link(const char *target)
+{
+	char text[IMAGE_PATH + 4];
+	int n = snprintf(text, sizeof(text), "-> %s", target);
+
+	return (struct image_version){
+		.crc = crc32c_update(CRC_INIT, text, (size_t)n), .bytes = n};
+}
+
+static bool read_link(const struct image *im, const char *path,
+		      struct image_version *v)
+{
+	char target[IMAGE_PATH];
+	int fd = open_in(im, path, O_PATH | O_NOFOLLOW);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = readlinkat(fd, "", target, sizeof(target) - 1);
+	close(fd);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	*v = version_of_link(target);
+	return true;
+}
+
 static bool read_version(const struct image *im, const char *path,
 			 struct image_version *v)
 {
@@ -131,7 +160,7 @@ static bool read_version(const struct image *im, const char *path,
 	int err;
 
 	if (fd < 0)
-		return false;
+		return errno == ELOOP && read_link(im, path, v);
 	err = measure_rest(fd, v);
 	close(fd);
 	return !err;
@@ -387,6 +416,28 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 	return e ? 0 : -1;
 }
 
+/* Makes a link beside e->path and renames it, as put_file does. */
+static int put_link(const struct image *im, const struct image_entry *e,
+		    const char *target)
+{
+	char temp[IMAGE_PATH];
+	const char *leaf;
+	int folder = open_parent(im, e->path, true, &leaf), err;
+
+	if (folder < 0)
+		return complain_of(im, e->path, "make the folder of");
+	name_temporary(leaf, temp);
+	unlinkat(folder, temp, 0);
+	err = symlinkat(target, folder, temp) ||
+	      renameat(folder, temp, folder, leaf);
+	if (err) {
+		complain_of(im, e->path, "write");
+		unlinkat(folder, temp, 0);
+	}
+	close(folder);
+	return err ? -1 : 0;
+}
+
 static struct image_entry *add_entry(struct image *im, const char *path)
 {
 	struct image_entry *e = find_entry(im, path);
@@ -434,6 +485,32 @@ int image_expect(struct image *im, const char *from, const char *text,
 	if (!read_version(im, path, &e->before))
 		e->before = e->now;
 	return 0;
+}
+
+int image_expect_link(struct image *im, const char *target, const char *path)
+{
+	struct image_entry *e = add_entry(im, path);
+
+	if (!e)
+		return -1;
+	e->now = version_of_link(target);
+	if (!read_version(im, path, &e->before))
+		e->before = e->now;
+	return 0;
+}
+
+int image_put_link(struct image *im, const char *target, const char *path)
+{
+	struct image_entry *e = add_entry(im, path);
+
+	if (!e)
+		return -1;
+	if (im->dry) {
+		printf("would link %s%s%s to %s\n", im->root, slash_of(im),
+		       path, target);
+		return 0;
+	}
+	return put_link(im, e, target);
 }
 
 int image_put(struct image *im, const char *from, const char *path, int mode)

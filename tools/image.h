@@ -23,10 +23,10 @@
  * the 0 at its end. */
 enum { IMAGE_MAX = 64, IMAGE_PATH = 256 };
 
-/* Identifies the contents of a file. */
+/* Identifies the contents of a file, or the target of a symbolic link. */
 struct image_version {
-	uint32_t crc;	 /* CRC-32C of the contents */
-	long long bytes; /* the file's size */
+	uint32_t crc;	 /* CRC-32C of the contents, or of "-> TARGET" */
+	long long bytes; /* the file's size, or the length of that text */
 };
 
 /* A file of the list.  While a run puts files, the list has both versions of
@@ -74,6 +74,8 @@ bool image_is_taken(const struct image *im, const char *path);
  * @from is NULL, that image_put_text will write @text to @path. */
 int image_expect(struct image *im, const char *from, const char *text,
 		 const char *path);
+/* Notes that image_put_link will make @path a link to @target. */
+int image_expect_link(struct image *im, const char *target, const char *path);
 /* Writes the list with both versions of each file: the present version and the
  * version that image_expect noted. */
 int image_announce(const struct image *im);
@@ -83,6 +85,9 @@ int image_put(struct image *im, const char *from, const char *path, int mode);
 /* Writes @text to @path, with permissions 0644; with im->dry, prints what would
  * be done. */
 int image_put_text(struct image *im, const char *text, const char *path);
+/* Makes @path a symbolic link to @target, a name in the same folder; with
+ * im->dry, prints what would be done. */
+int image_put_link(struct image *im, const char *target, const char *path);
 /* Removes the files of the list that this run did not put, except for changed
  * files, and writes a list of the files that this run put.  The order is that
  * of image_clear.  If a file cannot be removed, the files that come later in

@@ -136,6 +136,18 @@ static const char *const libraries[] = {
 	LOADER_SHIM,	   "adverbd",
 };
 
+/* Links in the libraries' folder, and their targets.  Programs such as NCCL
+ * pass the name without a version to dlopen(3), and would else load the library
+ * of the system's development package.  They are links and not copies: the
+ * loader knows by the inode that a library is loaded already. */
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{LIB "/libibverbs.so", "libibverbs.so.1"},
+	{LIB "/librdmacm.so", "librdmacm.so.1"},
+	{LIB "/libibumad.so", "libibumad.so.3"},
+};
+
 /* The loader's values of $PLATFORM.  For each of them lib/preload has a folder
  * with a shim; that for i686 is an empty library. */
 static const char *const platforms[] = {"x86_64", "haswell", "xeon_phi",
@@ -436,6 +448,8 @@ static int announce_all(struct image *im, const struct plan *p)
 
 	for (size_t i = 0; !err && i < p->count; i++)
 		err = image_expect(im, p->files[i].from, NULL, p->files[i].to);
+	for (size_t i = 0; !err && i < COUNT(links); i++)
+		err = image_expect_link(im, links[i].target, links[i].path);
 	if (!err)
 		err = for_texts(im, p, expect_text);
 	return err ? err : image_announce(im);
@@ -450,6 +464,8 @@ static int put_all(struct image *im, const struct plan *p)
 
 		err = image_put(im, p->files[i].from, p->files[i].to, mode);
 	}
+	for (size_t i = 0; !err && i < COUNT(links); i++)
+		err = image_put_link(im, links[i].target, links[i].path);
 	if (!err)
 		err = for_texts(im, p, image_put_text);
 	return err ? err : image_settle(im);
@@ -473,6 +489,8 @@ static bool is_free(const struct image *im, const struct plan *p)
 			 image_is_taken(im, service_files[i].path);
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
+	for (size_t i = 0; i < COUNT(links); i++)
+		taken |= image_is_taken(im, links[i].path);
 	return !taken;
 }
 

@@ -107,6 +107,28 @@ def ours_come_first():
            len(first) == 2, "the cache has: %s" % first)
 
 
+def ours_come_first_without_a_version():
+    """NCCL opens libibverbs.so.  The root has the link of a development package."""
+    root = Root()
+    suite.run(["/sbin/ldconfig", "-r", root.path])
+    theirs = root.first("libibverbs.so.1")
+    link = root.at(theirs.lstrip("/")[:-2])
+    if not os.path.lexists(link):
+        os.symlink("libibverbs.so.1", link)
+    suite.run(["/sbin/ldconfig", "-r", root.path])
+    expect(root.first("libibverbs.so") == theirs[:-2],
+           "the loader does not find the development package's link")
+    before = root.files()
+    root.adverb("install")
+    expect(root.first("libibverbs.so") == "/%s/libibverbs.so" % LIB and
+           os.path.realpath(root.at(LIB + "/libibverbs.so")) ==
+           os.path.realpath(root.at(LIB + "/libibverbs.so.1")),
+           "the loader finds %s first" % root.first("libibverbs.so"))
+    root.adverb("install")
+    root.adverb("uninstall")
+    expect(root.files() == before, "uninstall leaves other files")
+
+
 def a_program_inside_sees_the_device():
     namespaces()
     root = Root()
@@ -703,6 +725,8 @@ def strange_roots_are_refused():
 
 
 suite.case("the loader's cache has adverb's libibverbs first", ours_come_first)
+suite.case("the loader's cache has adverb's libibverbs.so first",
+           ours_come_first_without_a_version)
 suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
            "install", "ibv_devices")
 for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
