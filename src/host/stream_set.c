@@ -10,19 +10,20 @@
 #include "host/stream_socket.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "wire/tcp.h"
 
-#define FEW	    4		/* up to this many connections need no epoll */
-#define BATCH	    32		/* events of one epoll_wait */
-#define CHECK_NS    1000000	/* between checks that a descriptor is ours */
-#define LATE_NS	    5000000	/* how late a deadline may be served */
-#define CLOSE_NS    10000000000 /* the limit of an end that must be sent */
-#define DRAIN_MS    20		/* one wait for room in stream_set_drain */
-#define DRAIN_STEPS 100		/* waits of one stream_set_drain */
-#define NUDGES	    4	 /* WRITEs without bytes (host_stream.nudge_after_ns) */
-#define MESSAGES    32	 /* of one take_messages, after the first */
-#define ALL_LOOKS   4	 /* one look in this many is at all sockets */
-#define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
+#define FEW	  4	      /* up to this many connections need no epoll */
+#define BATCH	  32	      /* events of one epoll_wait */
+#define CHECK_NS  1000000     /* between checks that a descriptor is ours */
+#define LATE_NS	  5000000     /* how late a deadline may be served */
+#define CLOSE_NS  10000000000 /* the limit of an end that must be sent */
+#define DRAIN_MS  20	      /* one wait for room in stream_set_drain */
+#define DRAIN_NS  2000000000u /* all waits of one stream_set_drain */
+#define NUDGES	  4    /* WRITEs without bytes (host_stream.nudge_after_ns) */
+#define MESSAGES  32   /* of one take_messages, after the first */
+#define ALL_LOOKS 4    /* one look in this many is at all sockets */
+#define HOT_LOOKS 4096 /* vain looks (about 1 ms) after which none is hot */
 
 void stream_set_init(struct stream_set *set)
 {
@@ -173,28 +174,38 @@ static void serve_all_lingering(struct stream_set *set)
 	put_back(&kept, &set->lingering);
 }
 
-/* Sends the bytes that the sockets of a list have not taken.  *steps: how often
- * this function may wait for room; each wait subtracts one. */
-static void drain_list(struct stream_set *set, struct list *sockets, int *steps)
+/* Sends once what each socket of a list has not taken.  Adds to full[], which
+ * has *count entries, sockets that still have such bytes, while there is
+ * room. */
+static void drain_list(struct stream_set *set, struct list *sockets, int *full,
+		       size_t *count)
 {
 	list_for_each (n, sockets) {
 		struct stream_socket *s = stream_socket_of(n);
 
-		while (s->left_bytes && *steps && fd_identity_holds(s->fd)) {
-			--*steps;
-			tcp_await_room(s->fd, DRAIN_MS);
-			if (!stream_socket_send_left(set, s))
-				break;
-		}
+		if (!s->left_bytes || !fd_identity_holds(s->fd))
+			continue;
+		if (!stream_socket_send_left(set, s))
+			stream_socket_cut(set, s);
+		else if (s->left_bytes && *count < TCP_AWAIT_MAX)
+			full[(*count)++] = s->fd;
 	}
 }
 
 void stream_set_drain(struct stream_set *set)
 {
-	int steps = DRAIN_STEPS;
+	uint64_t end_ns = monotonic_ns() + DRAIN_NS;
+	int full[TCP_AWAIT_MAX];
+	size_t count;
 
-	drain_list(set, &set->open, &steps);
-	drain_list(set, &set->lingering, &steps);
+	for (;;) {
+		count = 0;
+		drain_list(set, &set->open, full, &count);
+		drain_list(set, &set->lingering, full, &count);
+		if (!count || monotonic_ns() >= end_ns)
+			return;
+		tcp_await_room(full, count, DRAIN_MS);
+	}
 }
 
 /* ---- sending ---- */

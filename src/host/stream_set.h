@@ -99,8 +99,8 @@ struct stream_set {
 /* Makes an empty set, which needs no descriptor and no memory. */
 void stream_set_init(struct stream_set *set);
 /* Sends the bytes that full sockets have not taken, because the process or the
- * set is about to end.  Waits for peers that read slowly, two seconds at most
- * in total. */
+ * set is about to end.  Waits for peers that read slowly, for two seconds in
+ * total.  A peer that does not read holds up no other peer. */
 void stream_set_drain(struct stream_set *set);
 /* Closes all connections at once, without news, and frees what the set owns. */
 void stream_set_fini(struct stream_set *set);

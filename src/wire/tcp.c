@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/check.h"
+
 #include "wire/bind.h"
 
 void tcp_set_nodelay(int fd)
@@ -45,11 +47,14 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room)
 	return n < 0 ? -errno : n;
 }
 
-void tcp_await_room(int fd, int ms)
+void tcp_await_room(const int *fds, size_t count, int ms)
 {
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct pollfd p[TCP_AWAIT_MAX];
 
-	poll(&p, 1, ms);
+	CHECK(count <= TCP_AWAIT_MAX);
+	for (size_t i = 0; i < count; i++)
+		p[i] = (struct pollfd){.fd = fds[i], .events = POLLOUT};
+	poll(p, count, ms);
 }
 
 void tcp_finish(int fd)

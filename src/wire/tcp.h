@@ -20,9 +20,11 @@ ssize_t tcp_send(int fd, const void *bytes, size_t count);
 /* Receives up to `room` bytes.  Returns how many; 0 if the peer has sent FIN;
  * -EAGAIN if no bytes have come; another -errno if the connection is broken. */
 ssize_t tcp_receive(int fd, void *bytes, size_t room);
-/* Waits until the socket has room for bytes or the connection is broken, at
- * most `ms` milliseconds.  A signal handler may end the wait earlier. */
-void tcp_await_room(int fd, int ms);
+#define TCP_AWAIT_MAX 64 /* sockets of one tcp_await_room */
+/* Waits until one of the sockets has room for bytes, or its connection is
+ * broken, at most `ms` milliseconds.  A signal handler may end the wait
+ * earlier. */
+void tcp_await_room(const int *fds, size_t count, int ms);
 /* Sends FIN after all bytes that tcp_send has taken. */
 void tcp_finish(int fd);
 /* Ends both directions.  Works also if a child of fork has a copy of the

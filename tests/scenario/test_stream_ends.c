@@ -3,6 +3,8 @@
  * requests reach a peer that reads, the bytes of a peer that has gone are
  * received, and the program gets the news of each end.  The peer is the test.
  */
+#include <pthread.h>
+
 #include "scenario/outcome.h"
 #include "scenario/wired.h"
 
@@ -38,6 +40,53 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 		assert_false(stream_set_is_open(&w.set));
 		take_down(&w);
 	}
+}
+
+static void *read_to_end(void *arg)
+{
+	const struct wired *w = arg;
+	uint8_t bytes[4096];
+
+	while (recv(w->peer, bytes, sizeof(bytes), 0) > 0)
+		;
+	return NULL;
+}
+
+/* The process ends.  Of its two connections with full sockets the one to the
+ * peer that never reads is first in the set. */
+static void a_peer_that_does_not_read_holds_up_no_other(void **state)
+{
+	struct wired w, stuck;
+	struct engine_frame f;
+	struct engine *e;
+	pthread_t reader;
+
+	wire_up(&w);
+	fill_socket(&w);
+	end_queue_pair(&w);
+	memset(&stuck, 0, sizeof(stuck));
+	joined_plain(&stuck.j);
+	stuck.stream = w.stream;
+	stuck.stream.config = &stuck.j.config[0];
+	stuck.stream.arg = &stuck;
+	connect_pair(&stuck.stream.fd, &stuck.peer);
+	e = stuck.j.d->side[0].engine;
+	assert_int_equal(stream_set_open(&w.set, e, stuck.j.d->side[0].side,
+					 &stuck.stream, w.j.d->now_ns),
+			 0);
+	joined_post(&stuck.j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
+	assert_int_equal(engine_tx(e, &f, 1, w.j.d->now_ns), 0);
+	assert_true(stream_set_send(&w.set, e, w.j.d->now_ns));
+	assert_int_equal(w.set.full, 2);
+	assert_int_equal(pthread_create(&reader, NULL, read_to_end, &w), 0);
+	stream_set_drain(&w.set);
+	assert_int_equal(w.set.full, 1);
+	stream_set_fini(&w.set);
+	pthread_join(reader, NULL);
+	close(w.peer);
+	close(stuck.peer);
+	joined_part(&w.j);
+	joined_part(&stuck.j);
 }
 
 /* The program ends the connection before its request has completed. */
@@ -250,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
+		cmocka_unit_test(a_peer_that_does_not_read_holds_up_no_other),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
 		cmocka_unit_test(
