@@ -265,14 +265,15 @@ static bool receive_streams(struct progress *p)
 {
 	bool any = false;
 
-	/* also without a stream: the deadline of a stream that has ended would
-	 * otherwise stay in the past, and no wait would last */
+	if (stream_set_is_open(&p->streams))
+		for (unsigned r = 0;
+		     r < TURN_ROUNDS && (!r || p->streams.has_more); r++)
+			any |= stream_set_receive(&p->streams, p->engine,
+						  p->now_ns);
+	/* After the bytes, which may have come in time while this process was
+	 * stopped.  Also without a stream: the deadline of a stream that has
+	 * ended would otherwise stay in the past, and no wait would last. */
 	stream_set_tick(&p->streams, p->engine, p->now_ns);
-	if (!stream_set_is_open(&p->streams))
-		return false;
-	for (unsigned r = 0; r < TURN_ROUNDS && (!r || p->streams.has_more);
-	     r++)
-		any |= stream_set_receive(&p->streams, p->engine, p->now_ns);
 	if (any)
 		poll_policy_news(&p->policy);
 	return any;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/stream_socket.h"
 #include "scenario/joined.h"
 #include "scenario/side_progress.h"
 
@@ -167,6 +168,42 @@ static void a_connection_that_has_ended_leaves_no_deadline(void **state)
 	end_stream(&j, fd);
 }
 
+/* The process was stopped until the deadline of its connection's close had
+ * passed.  Meanwhile the peer's last SEND and FIN have come. */
+static void bytes_that_came_in_time_are_read_after_a_stop(void **state)
+{
+	struct joined j = {0};
+	struct host_stream s = {0};
+	const uint8_t *bytes;
+	size_t count;
+	int fd[2];
+
+	joined_plain(&j);
+	begin_progress(j.d, ignore_fatal);
+	open_stream(&j, &s, fd);
+	two_hcas_recv(j.d, 0, 0, 64);
+	engine_stream_begin(j.d->side[1].engine, j.d->side[1].side);
+	two_hcas_send(j.d, 1, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(j.d, 1);
+	assert_true(joined_fill(&j, 1));
+	bytes = j.pipe[1].bytes + j.pipe[1].tail;
+	count = j.pipe[1].head - j.pipe[1].tail;
+	assert_int_equal(write(fd[1], bytes, count), count);
+	shutdown(fd[1], SHUT_WR);
+	progress_take(&progress);
+	stream_set_close(&progress.streams, progress.engine,
+			 j.d->side[0].qp->qpn, NULL, progress.now_ns);
+	stream_socket_set_deadline(
+		&progress.streams,
+		map_find(&progress.streams.by_qpn, j.d->side[0].qp->qpn), 1);
+	progress_give(&progress);
+	rest_once();
+	progress_rested(&progress);
+	joined_done(&j, 0, HCA_SUCCESS);
+	assert_false(stream_set_is_open(&progress.streams));
+	end_stream(&j, fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +211,7 @@ int main(void)
 		cmocka_unit_test(
 			a_connection_that_has_ended_leaves_no_deadline),
 		cmocka_unit_test(bytes_that_a_poll_leaves_end_the_leaders_wait),
+		cmocka_unit_test(bytes_that_came_in_time_are_read_after_a_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
