@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/procfs.h"
 
+#include "broker/thread_state.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -117,14 +119,21 @@ bool procfs_acts_as(pid_t id, uid_t user)
 	return read_status(open_file(id, "status"), &s) && s.user[3] == user;
 }
 
+/* If the sysctl cannot be read, for want of a descriptor, returns the value
+ * that was read last. */
 static unsigned long unprivileged_port(void)
 {
 	char text[32];
 	int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start",
 		      O_RDONLY | O_CLOEXEC);
+	bool is_read = read_text(fd, text, sizeof(text)) > 0;
+	struct thread_state *s = thread_state_get();
 
-	return read_text(fd, text, sizeof(text)) > 0 ? strtoul(text, NULL, 10)
-						     : UNPRIVILEGED_PORT;
+	if (is_read && s)
+		s->ports_after = strtoul(text, NULL, 10) + 1;
+	if (is_read)
+		return strtoul(text, NULL, 10);
+	return s && s->ports_after ? s->ports_after - 1 : UNPRIVILEGED_PORT;
 }
 
 /* Reads the name of the user namespace of the process with this id.  False:

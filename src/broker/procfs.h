@@ -26,7 +26,8 @@ bool procfs_is_stopped(pid_t id);
  * files and sockets of a process for its fsuid. */
 bool procfs_acts_as(pid_t id, uid_t user);
 /* Does binding this port need a right that not every process has
- * (net.ipv4.ip_unprivileged_port_start)? */
+ * (net.ipv4.ip_unprivileged_port_start)?  The calling thread keeps the value of
+ * the sysctl for a time in which it has no descriptor left. */
 bool procfs_is_low_port(uint16_t port);
 /*
  * May process id, of the user that SO_PEERCRED names, bind the port?  Yes, if

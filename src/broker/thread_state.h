@@ -22,6 +22,9 @@ struct thread_state {
 	bool is_other_version;
 	uint64_t version_until_ms;
 	char error[128]; /* the last other sentence */
+	/* One more than the value of net.ipv4.ip_unprivileged_port_start that
+	 * was read last; 0: none was read. */
+	unsigned long ports_after;
 };
 
 /* Returns the state of the calling thread, which has all zeroes at first, or

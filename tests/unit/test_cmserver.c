@@ -6,13 +6,16 @@
 #include "broker/cm_gsi.h"
 #include "broker/cmserver.h"
 #include "broker/gsi.h"
+#include "broker/procfs.h"
 #include "broker/user.h"
 #include "cm/conv.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static void a_process_cannot_take_anothers_record(void **state)
 {
@@ -365,6 +368,43 @@ static void an_ordinary_port_needs_no_look_at_the_process(void **state)
 	end_alone(&a);
 }
 
+static void set_first_port(const char *text)
+{
+	int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start",
+		      O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		SKIP_FOR("the sysctl cannot be changed here");
+	close(fd);
+}
+
+/* A broker without a descriptor judges by the sysctl that it has read before.
+ */
+static void the_sysctl_of_ports_is_kept(void **state)
+{
+	static const struct {
+		const char *first;
+		uint16_t port;
+		bool is_low;
+	} rows[] = {{"5000", 2000, true}, {"0", 80, false}};
+	struct rlimit files, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){0, files.rlim_max};
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		bool before, without;
+
+		set_first_port(rows[i].first);
+		before = procfs_is_low_port(rows[i].port);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		without = procfs_is_low_port(rows[i].port);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+		assert_int_equal(before, rows[i].is_low);
+		assert_int_equal(without, rows[i].is_low);
+	}
+	set_first_port("1024");
+}
+
 static int refusal_of(struct alone *a, enum cmproto_kind kind, bool is_ib)
 {
 	struct cmproto m = {.is_ib = is_ib, .at.space = 0x106};
@@ -396,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_process_cannot_take_anothers_record),
 		cmocka_unit_test(a_low_port_needs_the_capability),
 		cmocka_unit_test(an_ordinary_port_needs_no_look_at_the_process),
+		cmocka_unit_test(the_sysctl_of_ports_is_kept),
 		cmocka_unit_test(
 			another_user_can_give_back_only_what_a_broker_wrote),
 		cmocka_unit_test(
