@@ -389,14 +389,19 @@ static bool is_of_user_rmpp(const struct end *end, uint32_t agent,
 }
 
 /* Ends the wait of a request that was not sent because of err.  A program has
- * no other news of its request than a response or a timeout, so without room or
- * memory the request times out at once, and 0 is returned. */
-static int refuse_wait(struct end *end, struct wait *wait, int err)
+ * no other news of its request than a response or a timeout.  So a request that
+ * finds no room or memory counts as lost on its way: after its timeout it is
+ * sent again.  Without retries, or if it is one of RMPP, whose transfer does
+ * not exist, it times out at once.  Then 0 is returned. */
+static int refuse_wait(struct end *end, struct wait *wait, bool is_rmpp,
+		       int err)
 {
 	if (err != -ENOBUFS && err != -ENOMEM) {
 		end_free_wait(end, wait);
 		return err;
 	}
+	if (!is_rmpp && wait->retries)
+		return 0;
 	wait->retries = 0;
 	wait->due_ms = end->port->node->fabric->now_ms;
 	return 0;
@@ -443,7 +448,8 @@ static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
 	err = is_rmpp ? rmpp_send(end, &to, mad, from, n)
 		      : end_inject(end, &to, mad);
 	if (err && waits)
-		err = refuse_wait(end, (struct wait *)end->waits.prev, err);
+		err = refuse_wait(end, (struct wait *)end->waits.prev, is_rmpp,
+				  err);
 	return err;
 }
 

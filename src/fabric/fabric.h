@@ -185,8 +185,10 @@ int fabric_unregister(struct end *end, uint32_t agent);
  * (FABRIC_UMAD_BYTES), then a MAD.  Returns 0; -EINVAL: the length or the agent
  * is wrong; -ENOBUFS: too many requests of the end wait for a response, or too
  * many of its RMPP transfers have not ended; -ENOMEM: no memory is left, or too
- * many packets move in the fabric.  A request with a timeout times out at once
- * instead, and 0 is returned, if only its transfer or its packet has no room.
+ * many packets move in the fabric.  If only its transfer or its packet has no
+ * room, a request with a timeout counts as lost instead, and 0 is returned: it
+ * is sent again after its timeout or, without retries or if it is of RMPP,
+ * times out at once.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
 /* As fabric_send, but leaves the message's transaction ID as it is: for MADs

@@ -10,7 +10,8 @@ enum {
 	WAITS = 4096,
 	HELD = 16 << 20,
 	TRANSFERS = 32,
-	SENT = 1024
+	SENT = 1024,
+	AT_TIMEOUT = 8, /* in struct ib_user_mad */
 };
 
 static void ends_are_bounded(void **state)
@@ -43,6 +44,36 @@ static void requests_without_a_response_are_bounded(void **state)
 	}
 	assert_int_equal(count, WAITS);
 	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
+}
+
+/* For a moment as many packets move as may.  A request that finds no room
+ * counts as lost: it is sent again after its timeout. */
+static void a_request_without_room_is_sent_again(void **state)
+{
+	static const uint8_t nowhere[] = {1, 3};
+	const uint32_t none = 0, once = 1;
+	struct world *w = *state;
+	struct smp s;
+	size_t bytes;
+	int err;
+
+	init_directed(&s, w->agent, nowhere, 2, GET, NODE_INFO, 0);
+	memcpy(s.bytes + AT_TIMEOUT, &none, sizeof(none));
+	do
+		err = fabric_send(w->a, s.bytes, SMALL);
+	while (!err);
+	assert_int_equal(err, -ENOMEM);
+	init_directed(&s, w->agent, NULL, 0, GET, NODE_INFO, 0);
+	memcpy(s.bytes + AT_TIMEOUT + 4, &once, sizeof(once)); /* retries */
+	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_null(fabric_fetch(w->a, &bytes));
+	w->now_ms += 1000;
+	fabric_turn(w->f, w->now_ms);
+	fabric_turn(w->f, w->now_ms);
+	assert_non_null(fabric_fetch(w->a, &bytes));
+	assert_int_equal(bytes, SMALL); /* the response; a timeout is shorter */
+	fabric_fetched(w->a);
 }
 
 static void messages_that_nobody_fetches_are_bounded(void **state)
@@ -208,6 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(ends_are_bounded),
 		WORLD_TEST(requests_without_a_response_are_bounded),
+		WORLD_TEST(a_request_without_room_is_sent_again),
 		WORLD_TEST(messages_that_nobody_fetches_are_bounded),
 		WORLD_TEST(transfers_that_nobody_acknowledges_are_bounded),
 		WORLD_TEST(transfers_that_nobody_ends_are_bounded),
