@@ -101,9 +101,10 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		r_say("rdma_connect: no %s connection to %s can be made: %s; "
 		      "%s",
 		      below, text, strerror(err),
-		      err == EADDRNOTAVAIL
-			      ? "end connections, or widen "
-				"net.ipv4.ip_local_port_range"
+		      err == EADDRNOTAVAIL ? "end connections, or widen "
+					     "net.ipv4.ip_local_port_range"
+		      : err == ENOSPC
+			      ? "raise fs.epoll.max_user_watches"
 			      : remedy_of(err, "check the address, the route "
 					       "and the firewall"));
 }
@@ -211,14 +212,19 @@ static void call_failed(struct r_iw *iw, int err)
 		fail_call(iw, err, NULL);
 }
 
-/* Makes the thread adverb-iw wait for the peer's frame and, unless this side's
- * frame is sent, for room in the socket. */
-static void watch_exchange(struct r_iw *iw)
+/* Returns the events of an exchange of frames: the peer's frame and, unless
+ * this side's frame is sent, room in the socket. */
+static uint32_t exchange_events(const struct r_iw *iw)
 {
 	const struct r_iw_start *s = iw->start;
 
-	r_iw_watch(iw,
-		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	return s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN;
+}
+
+/* Makes the thread adverb-iw wait for the events of an exchange. */
+static void watch_exchange(struct r_iw *iw)
+{
+	r_iw_watch(iw, exchange_events(iw));
 }
 
 static void serve_call(struct r_iw *iw, bool is_due);
@@ -267,6 +273,20 @@ static int reach_peer(struct r_iw *iw, bool *is_begun)
 	return r_iw_send_start(iw);
 }
 
+/* Lets the thread adverb-iw wait for these events.  If the kernel does not add
+ * the socket to the epoll set, ends the call: no thread would see the peer's
+ * answer.  Leaves errno unchanged. */
+static void watch_call(struct r_iw *iw, uint32_t events)
+{
+	int before = errno;
+
+	errno = 0;
+	r_iw_watch(iw, events);
+	if (!iw->watched && (errno == ENOSPC || errno == ENOMEM))
+		fail_call(iw, errno, NULL);
+	errno = before;
+}
+
 /* Enters the state that follows an attempt to connect.  err: 0, or the -errno
  * of the step that has failed.  is_begun: that of reach_peer; false if another
  * step has failed. */
@@ -282,14 +302,14 @@ static void settle_call(struct r_iw *iw, int err, bool is_begun)
 		return;
 	}
 	if (iw->sctp || (!err && !iw->start->out_sent)) {
-		r_iw_watch(iw, iw->sctp ? EPOLLIN : EPOLLOUT);
+		watch_call(iw, iw->sctp ? EPOLLIN : EPOLLOUT);
 		return;
 	}
 	r_iw_enter(iw, R_IW_STARTING, &caller_role);
 	if (err)
 		exchange_frames(iw);
 	else
-		watch_exchange(iw);
+		watch_call(iw, exchange_events(iw));
 }
 
 /* Begins a connection, and prepares MPA's request of this revision, which

@@ -503,6 +503,23 @@ static void a_listener_that_may_not_accept_pauses(void **state)
 	close(channel.base.fd);
 }
 
+/* Without the epoll set no thread would see the peer's answer. */
+static void a_call_that_the_kernel_does_not_watch_fails(void **state)
+{
+	int listener;
+	uint16_t at = take_port(&listener);
+	struct r_id *id = id_to(at);
+
+	assert_int_equal(listen(listener, 1), 0);
+	open_channel();
+	add_error = ENOSPC;
+	assert_int_equal(r_iw_connect(id, NULL), 0);
+	expect_event(id, RDMA_CM_EVENT_CONNECT_ERROR);
+	rdma_destroy_id(&id->base);
+	close(channel.base.fd);
+	close(listener);
+}
+
 static uint32_t watched_of(const struct r_id *id)
 {
 	uint32_t watched;
@@ -784,6 +801,7 @@ int main(void)
 		cmocka_unit_test(
 			a_listener_that_the_kernel_does_not_watch_tries_again),
 		cmocka_unit_test(a_listener_that_may_not_accept_pauses),
+		cmocka_unit_test(a_call_that_the_kernel_does_not_watch_fails),
 		cmocka_unit_test(
 			a_request_that_is_left_alone_is_withdrawn_in_the_end),
 		cmocka_unit_test(
