@@ -33,8 +33,8 @@ static struct rdma_cm_id *begin_resolve(const char *address, int ms)
 {
 	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST};
 	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rdma_cm_id *id;
-	struct addrinfo *a;
+	struct rdma_cm_id *id = NULL;
+	struct addrinfo *a = NULL;
 
 	must_hold(channel && !rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
 		  "rdma_create_id");
