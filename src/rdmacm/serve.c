@@ -9,6 +9,7 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 #include "util/bits.h"
+#include "util/fd_identity.h"
 #include "util/token.h"
 
 #include <errno.h>
@@ -249,27 +250,44 @@ static bool is_to_repeat(const struct rdma_event_channel *channel)
 	return waits;
 }
 
+/*
+ * Reads a token, and takes an event.  Returns 0 and sets *e; NULL: the thread
+ * reads again, for example because another thread has dropped the event after
+ * the token was read.  Returns -1 and sets errno on failure.  If the program
+ * has closed the descriptor, this function does not read the file that the
+ * program may have there: it takes an event that waits, or fails with EBADF.
+ */
+static int read_event(struct rdma_event_channel *channel, struct r_event **e)
+{
+	bool is_ours = fd_identity_holds(channel->fd);
+	uint64_t token;
+
+	*e = NULL;
+	if (is_ours && read(channel->fd, &token, sizeof(token)) < 0)
+		return is_to_repeat(channel) ? 0 : -1;
+	if (channel->fd >= 0) /* the channel was not destroyed */
+		*e = pop_event(r_channel(channel));
+	if (*e || is_ours)
+		return 0;
+	errno = EBADF;
+	return -1;
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *channel,
 		      struct rdma_cm_event **event)
 {
-	struct r_event *e = NULL;
-	uint64_t token;
+	struct r_event *e;
 	int err;
 
 	if (!event) {
 		errno = EINVAL;
 		return -1;
 	}
-	/* pop_event finds no event if another thread has dropped the event
-	 * after this thread has read the token. */
 	do {
-		if (read(channel->fd, &token, sizeof(token)) < 0) {
-			if (is_to_repeat(channel))
-				continue;
+		if (read_event(channel, &e)) {
 			wait_if_destroyed(channel);
 			return -1;
 		}
-		e = pop_event(r_channel(channel));
 		if (e && is_for_no_device(e)) {
 			r_refuse(e, REJ_REMOTE_GID);
 			e = NULL;

@@ -9,12 +9,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rdmacm/object.h"
+#include "util/fd_identity.h"
 
 static bool has_no_memory; /* calloc fails */
 
@@ -135,6 +137,38 @@ static void an_event_without_memory_is_not_lost(void **state)
 	r_give();
 	assert_int_equal(count_tokens(0), 2);
 	close_channels(one, two);
+}
+
+/* The program's file has bytes, or there is no file. */
+static void a_file_of_the_program_is_not_read(void **state)
+{
+	struct rdma_cm_event *e;
+	struct r_id *one, *two;
+	int ends[2], bytes = 0, fd;
+
+	open_channels();
+	one = id_at(0);
+	two = id_at(1);
+	fd = fd_identity_note_shown(channels[0].base.fd);
+	channels[0].base.fd = fd;
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	assert_int_equal(write(ends[1], "of the program..", 16), 16);
+	assert_int_equal(dup2(ends[0], fd), fd);
+	assert_int_equal(rdma_get_cm_event(&channels[0].base, &e), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
+	assert_int_equal(bytes, 16);
+	close(fd);
+	r_take();
+	post_to(one);
+	r_give();
+	assert_int_equal(rdma_get_cm_event(&channels[0].base, &e), 0);
+	assert_ptr_equal(e->id, &one->base);
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	fd_identity_forget(fd);
+	close_channels(one, two);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* An event that moves to another channel leaves no token behind. */
@@ -288,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_that_were_held_are_put_at_the_end),
 		cmocka_unit_test(an_event_without_memory_is_not_lost),
+		cmocka_unit_test(a_file_of_the_program_is_not_read),
 		cmocka_unit_test(a_held_token_is_taken_back),
 		cmocka_unit_test(a_child_of_fork_puts_its_tokens),
 		cmocka_unit_test(an_acknowledgement_in_time_is_silent),
