@@ -110,7 +110,8 @@ struct engine_refused {
 struct engine_naks {
 	uint64_t rnr_rx, rnr_tx; /* RNR NAKs */
 	/* seq: NAKs for a PSN sequence error.  fatal: NAKs that end the
-	 * connection, and Terminates of iWARP. */
+	 * connection of a requester that waits for the reply, and Terminates of
+	 * iWARP. */
 	uint64_t seq_rx, seq_tx, fatal_rx, fatal_tx;
 	uint64_t access_tx; /* the remote access errors among fatal_tx */
 	uint64_t implied;   /* implied NAKs: gaps in the responses of READs */

@@ -123,6 +123,7 @@ static void refuse_repeat(struct ibt_qp *q, struct reply *y, enum verdict v)
 	y->kind = REPLY_ACK;
 	y->psn = serial24_add(y->psn, y->sent);
 	y->syndrome = verdict_row(v)->syndrome;
+	q->counters->naks.fatal_tx++;
 	q->counters->naks.access_tx += v == V_ACCESS;
 }
 

@@ -157,6 +157,8 @@ static void a_late_repetition_of_a_read_fails_nothing(void **state)
 	assert_int_equal(ear.acked, send.bth.psn);
 	/* a requester that waits for the response learns why none comes */
 	assert_int_equal(ear.naks, 1);
+	assert_int_equal(engine_counters(s->engine, 0)->naks.fatal_tx, 1);
+	assert_int_equal(engine_counters(s->engine, 0)->naks.access_tx, 1);
 	two_hcas_free(d);
 }
 
