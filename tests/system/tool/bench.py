@@ -373,7 +373,7 @@ def bad_file_is_explained():
             r = refuse(1, [], "--from", path, *more)
             if "%s is not a file that --json has written" % path not in r.output:
                 raise Fail("no sentence about %s" % text, r.output)
-    for option in ("--json", suite.path("none/new.json")), \
+    for option in ("--json", suite.path("bad.json/new.json")), \
             ("--plots", suite.path("bad.json")), ("--docs", suite.path("none")):
         r = refuse(1, [], "--from", invented(), *option)
         if "adverb bench: cannot write " not in r.output:
@@ -391,7 +391,7 @@ def figures_are_printed_before_they_are_written():
                        "direct read/8": rounds,
                        "direct read/8 against": rounds}}, f)
     r = refuse(1, [], "--from", path, "--against", "no-such-adverb", "--json",
-               suite.path("none/new.json"))
+               path + "/new.json")
     if "direct read/8" not in r.output:
         raise Fail("the comparison is not printed", r.output)
 
