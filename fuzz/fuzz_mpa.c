@@ -117,6 +117,8 @@ static void compare_cuts(struct script *script,
 	FUZZ_REQUIRE((whole.state == STARTUP_FAILED) ==
 		     (parts.state == STARTUP_FAILED ||
 		      parts.state == STARTUP_REQUESTED));
+	startup_fini(&whole);
+	startup_fini(&parts);
 }
 
 /* Calls compare_cuts with a frame of the input's bytes, mostly with the right
