@@ -270,9 +270,8 @@ static bool receive_streams(struct progress *p)
 		     r < TURN_ROUNDS && (!r || p->streams.has_more); r++)
 			any |= stream_set_receive(&p->streams, p->engine,
 						  p->now_ns);
-	/* After the bytes, which may have come in time while this process was
-	 * stopped.  Also without a stream: the deadline of a stream that has
-	 * ended would otherwise stay in the past, and no wait would last. */
+	/* After the bytes, which may have come while this process was stopped.
+	 * Also without a stream: a deadline in the past would end each wait. */
 	stream_set_tick(&p->streams, p->engine, p->now_ns);
 	if (any)
 		poll_policy_news(&p->policy);
